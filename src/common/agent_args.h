@@ -1,0 +1,22 @@
+/*
+ * What the broker writes into a container's create call and the agent finds there. The agent takes the
+ * uids and gids that it may use from its arguments alone: no frame can name another.
+ *
+ *     AGENT_PATH UID GID EXEC_GID_FIRST EXEC_GID_COUNT RECONNECT_MS
+ */
+#pragma once
+
+/* The agent binary, bind-mounted read-only, and the entrypoint. */
+#define AGENT_PATH "/.hermes-sandbox/agent"
+/* The folder of this sandbox alone, bind-mounted read-only, and the listening socket in it. */
+#define AGENT_STREAM_DIR "/.hermes-sandbox/stream"
+#define AGENT_SOCKET "agent.sock"
+
+/* Every exec gets one supplementary gid of its own out of this range, by which the agent finds its
+ * processes again. The range lies where systemd's uids-gids document leaves gids unused
+ * (1879048192 … 2147352575). */
+#define AGENT_EXEC_GID_FIRST 1900000000u
+#define AGENT_EXEC_GID_COUNT 65536u
+
+/* How long an agent without its manager tries to reach it again before it ends itself. */
+#define AGENT_RECONNECT_MS 30000u

@@ -1,0 +1,359 @@
+/*
+ * The messages between manager and broker. Each type's fields are read and written in one order by one
+ * pair of functions; the stickiness of wire.h makes one check at the end enough.
+ */
+#include "common/engine_msg.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "common/cleanup.h"
+#include "common/wire.h"
+
+bool engine_is_hex(const char *s, size_t digits) {
+        return strlen(s) == digits && strspn(s, "0123456789abcdef") == digits;
+}
+
+static void put_str(struct wire_out *out, const char *s, size_t max) {
+        if (s && strlen(s) > max)
+                out->bad = true;
+        wire_put_str(out, s);
+}
+
+/* Text for people: a cut line is better than none. Never cuts inside a UTF-8 character. */
+static void put_text(struct wire_out *out, const char *s, size_t max) {
+        size_t n;
+
+        s = s ? s : "";
+        n = strlen(s);
+        if (n > max) {
+                n = max;
+                while (n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80)
+                        n--;
+        }
+        wire_put_u32(out, (uint32_t)n + 1);
+        wire_put_raw(out, s, n);
+        wire_put_u8(out, 0);
+}
+
+static void put_hash(struct wire_out *out, const uint8_t *hash) {
+        if (hash)
+                wire_put_raw(out, hash, ENGINE_RECIPE);
+        else
+                out->bad = true;
+}
+
+static size_t listed_size(const struct engine_listed *l) {
+        return 4 + strlen(l->container) + 1 + 4 + strlen(l->profile) + 1 + 4 + strlen(l->state) + 1;
+}
+
+static void put_listed(struct wire_out *out, const struct engine_msg *m) {
+        size_t room = out->cap - out->len, used = 3;
+        uint16_t n = 0;
+
+        if (m->n_listed > ENGINE_LIST_MAX) {
+                out->bad = true;
+                return;
+        }
+        while (n < m->n_listed && used + listed_size(&m->listed[n]) <= room)
+                used += listed_size(&m->listed[n++]);
+        wire_put_u8(out, m->more || n < m->n_listed);
+        wire_put_u16(out, n);
+        for (uint16_t i = 0; i < n; i++) {
+                put_str(out, m->listed[i].container, ENGINE_ID_LEN);
+                put_str(out, m->listed[i].profile, ENGINE_PROFILE_MAX);
+                put_str(out, m->listed[i].state, ENGINE_STATUS_MAX);
+        }
+}
+
+static void put_request(struct wire_out *out, const struct engine_msg *m) {
+        switch (m->type) {
+        case ENGINE_HELLO:
+                wire_put_u16(out, m->version);
+                break;
+        case ENGINE_CREATE:
+                put_str(out, m->profile, ENGINE_PROFILE_MAX);
+                put_hash(out, m->hash);
+                break;
+        case ENGINE_REMOVE:
+        case ENGINE_LIST:
+        case ENGINE_INSPECT:
+                put_str(out, m->container, ENGINE_ID_LEN);
+                break;
+        case ENGINE_IMAGE:
+                put_str(out, m->profile, ENGINE_PROFILE_MAX);
+                break;
+        case ENGINE_INFO:
+                break;
+        default:
+                out->bad = true;
+        }
+}
+
+static void put_answer(struct wire_out *out, const struct engine_msg *m) {
+        switch (m->type) {
+        case ENGINE_WELCOME:
+                wire_put_u16(out, m->version);
+                put_str(out, m->installation, ENGINE_INSTALLATION_LEN);
+                put_hash(out, m->hash);
+                break;
+        case ENGINE_CREATED:
+                put_str(out, m->container, ENGINE_ID_LEN);
+                wire_put_u32(out, m->pid);
+                break;
+        case ENGINE_DONE:
+                break;
+        case ENGINE_LISTED:
+                put_listed(out, m);
+                break;
+        case ENGINE_INSPECTED:
+                put_str(out, m->status, ENGINE_STATUS_MAX);
+                wire_put_u32(out, m->pid);
+                wire_put_u32(out, m->exit_code);
+                wire_put_u8(out, m->oom_killed);
+                break;
+        case ENGINE_IMAGE_READY:
+                put_str(out, m->image, ENGINE_IMAGE_ID_MAX);
+                break;
+        case ENGINE_INFO_IS:
+                put_text(out, m->text, ENGINE_INFO_MAX);
+                break;
+        case ENGINE_FAILED:
+                wire_put_u16(out, m->error);
+                put_text(out, m->text, ENGINE_TEXT_MAX);
+                break;
+        case ENGINE_PROGRESS:
+                put_text(out, m->text, ENGINE_TEXT_MAX);
+                break;
+        case ENGINE_STATE:
+                wire_put_u8(out, m->state);
+                put_text(out, m->text, ENGINE_TEXT_MAX);
+                break;
+        case ENGINE_DIED:
+                put_str(out, m->container, ENGINE_ID_LEN);
+                wire_put_u32(out, m->exit_code);
+                wire_put_u8(out, m->oom_killed);
+                break;
+        default:
+                out->bad = true;
+        }
+}
+
+ssize_t engine_msg_encode(const struct engine_msg *m, void *buf, size_t cap) {
+        struct wire_out out;
+
+        wire_out_init(&out, buf, cap);
+        wire_put_u32(&out, m->id);
+        wire_put_u16(&out, m->type);
+        if (m->type < ENGINE_WELCOME)
+                put_request(&out, m);
+        else
+                put_answer(&out, m);
+        return out.bad ? -EMSGSIZE : (ssize_t)out.len;
+}
+
+static bool get_bool(struct wire_in *in) {
+        uint8_t v = wire_get_u8(in);
+
+        if (v > 1)
+                in->bad = true;
+        return v == 1;
+}
+
+static const char *get_hex(struct wire_in *in, uint32_t digits) {
+        const char *s = wire_get_str(in, digits);
+
+        if (s && !engine_is_hex(s, digits))
+                in->bad = true;
+        return s;
+}
+
+static void get_listed(struct wire_in *in, struct engine_msg *m) {
+        m->more = get_bool(in);
+        m->n_listed = wire_get_u16(in);
+        if (m->n_listed > ENGINE_LIST_MAX) {
+                in->bad = true;
+                return;
+        }
+        for (uint16_t i = 0; i < m->n_listed; i++) {
+                m->listed[i].container = get_hex(in, ENGINE_ID_LEN);
+                m->listed[i].profile = wire_get_str(in, ENGINE_PROFILE_MAX);
+                m->listed[i].state = wire_get_str(in, ENGINE_STATUS_MAX);
+        }
+}
+
+static void get_request(struct wire_in *in, struct engine_msg *m) {
+        switch (m->type) {
+        case ENGINE_HELLO:
+                m->version = wire_get_u16(in);
+                break;
+        case ENGINE_CREATE:
+                m->profile = wire_get_str(in, ENGINE_PROFILE_MAX);
+                m->hash = wire_get_raw(in, ENGINE_RECIPE);
+                break;
+        case ENGINE_REMOVE:
+        case ENGINE_INSPECT:
+                m->container = get_hex(in, ENGINE_ID_LEN);
+                break;
+        case ENGINE_LIST:
+                m->container = wire_get_str(in, ENGINE_ID_LEN);
+                if (m->container && m->container[0] && !engine_is_hex(m->container, ENGINE_ID_LEN))
+                        in->bad = true;
+                break;
+        case ENGINE_IMAGE:
+                m->profile = wire_get_str(in, ENGINE_PROFILE_MAX);
+                break;
+        case ENGINE_INFO:
+                break;
+        default:
+                in->bad = true;
+        }
+}
+
+static void get_answer(struct wire_in *in, struct engine_msg *m) {
+        switch (m->type) {
+        case ENGINE_WELCOME:
+                m->version = wire_get_u16(in);
+                m->installation = get_hex(in, ENGINE_INSTALLATION_LEN);
+                m->hash = wire_get_raw(in, ENGINE_RECIPE);
+                break;
+        case ENGINE_CREATED:
+                m->container = get_hex(in, ENGINE_ID_LEN);
+                m->pid = wire_get_u32(in);
+                break;
+        case ENGINE_DONE:
+                break;
+        case ENGINE_LISTED:
+                get_listed(in, m);
+                break;
+        case ENGINE_INSPECTED:
+                m->status = wire_get_str(in, ENGINE_STATUS_MAX);
+                m->pid = wire_get_u32(in);
+                m->exit_code = wire_get_u32(in);
+                m->oom_killed = get_bool(in);
+                break;
+        case ENGINE_IMAGE_READY:
+                m->image = wire_get_str(in, ENGINE_IMAGE_ID_MAX);
+                break;
+        case ENGINE_INFO_IS:
+                m->text = wire_get_str(in, ENGINE_INFO_MAX);
+                break;
+        case ENGINE_FAILED:
+                m->error = wire_get_u16(in);
+                m->text = wire_get_str(in, ENGINE_TEXT_MAX);
+                break;
+        case ENGINE_PROGRESS:
+                m->text = wire_get_str(in, ENGINE_TEXT_MAX);
+                break;
+        case ENGINE_STATE:
+                m->state = wire_get_u8(in);
+                m->text = wire_get_str(in, ENGINE_TEXT_MAX);
+                if (m->state < ENGINE_UP || m->state > ENGINE_NOT_ENABLED)
+                        in->bad = true;
+                break;
+        case ENGINE_DIED:
+                m->container = get_hex(in, ENGINE_ID_LEN);
+                m->exit_code = wire_get_u32(in);
+                m->oom_killed = get_bool(in);
+                break;
+        default:
+                in->bad = true;
+        }
+}
+
+int engine_msg_decode(const void *buf, size_t len, enum engine_from from, struct engine_msg *ret) {
+        struct engine_msg m = { 0 };
+        struct wire_in in;
+
+        wire_in_init(&in, buf, len);
+        m.id = wire_get_u32(&in);
+        m.type = wire_get_u16(&in);
+        if (from == ENGINE_FROM_MANAGER)
+                get_request(&in, &m);
+        else
+                get_answer(&in, &m);
+        if (!wire_in_done(&in))
+                return -EPROTO;
+        *ret = m;
+        return 0;
+}
+
+int engine_msg_send(int sock, const void *buf, size_t len, int pass_fd) {
+        struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
+        union {
+                char bytes[CMSG_SPACE(sizeof(int))];
+                struct cmsghdr align;
+        } control = { 0 };
+        struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+        if (pass_fd >= 0) {
+                struct cmsghdr *c;
+
+                mh.msg_control = control.bytes;
+                mh.msg_controllen = sizeof(control.bytes);
+                c = CMSG_FIRSTHDR(&mh);
+                c->cmsg_level = SOL_SOCKET;
+                c->cmsg_type = SCM_RIGHTS;
+                c->cmsg_len = CMSG_LEN(sizeof(int));
+                memcpy(CMSG_DATA(c), &pass_fd, sizeof(int));
+        }
+        while (sendmsg(sock, &mh, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+                if (errno != EINTR)
+                        return -errno;
+        return 0;
+}
+
+/* Takes the one descriptor out of @mh. Whatever else came is closed and makes it -EPROTO. */
+static int take_descriptor(struct msghdr *mh, int *ret_fd) {
+        int got = -1, r = mh->msg_flags & (MSG_TRUNC | MSG_CTRUNC) ? -EPROTO : 0;
+
+        for (struct cmsghdr *c = CMSG_FIRSTHDR(mh); c; c = CMSG_NXTHDR(mh, c)) {
+                size_t n = c->cmsg_len - CMSG_LEN(0);
+
+                if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) {
+                        r = -EPROTO;
+                        continue;
+                }
+                for (size_t at = 0; at + sizeof(int) <= n; at += sizeof(int)) {
+                        int fd;
+
+                        memcpy(&fd, CMSG_DATA(c) + at, sizeof(int));
+                        if (got >= 0 || !ret_fd) {
+                                close(fd);
+                                r = -EPROTO;
+                        } else {
+                                got = fd;
+                        }
+                }
+        }
+        if (r < 0) {
+                close_fd(got);
+                return r;
+        }
+        if (ret_fd)
+                *ret_fd = got;
+        return 0;
+}
+
+ssize_t engine_msg_recv(int sock, void *buf, size_t cap, int *ret_fd) {
+        struct iovec iov = { .iov_base = buf, .iov_len = cap };
+        union {
+                char bytes[CMSG_SPACE(4 * sizeof(int))];
+                struct cmsghdr align;
+        } control;
+        struct msghdr mh = { .msg_iov = &iov,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = sizeof(control.bytes) };
+        ssize_t n;
+        int r;
+
+        do
+                n = recvmsg(sock, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        while (n < 0 && errno == EINTR);
+        if (n < 0)
+                return -errno;
+        r = take_descriptor(&mh, ret_fd);
+        return r < 0 ? r : n;
+}

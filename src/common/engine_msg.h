@@ -1,0 +1,77 @@
+/*
+ * The messages of engine_proto.h as structs: one encoder and one decoder for all of them, and the two
+ * calls that carry them over the socket. Strings and bytes that a decoded message points to live in the
+ * buffer that was decoded.
+ */
+#pragma once
+
+#include "common/engine_proto.h"
+
+#define ENGINE_ID_LEN 64           /* hex digits of a container's id */
+#define ENGINE_INSTALLATION_LEN 32 /* hex digits of the installation id */
+#define ENGINE_PROFILE_MAX 64      /* bytes of a profile's name */
+#define ENGINE_STATUS_MAX 32       /* bytes of a container's state: created, running, exited, … */
+#define ENGINE_IMAGE_ID_MAX 128
+#define ENGINE_TEXT_MAX 1024 /* bytes of FAILED, PROGRESS and STATE; a longer one is cut */
+#define ENGINE_INFO_MAX 8000 /* bytes of INFO_IS */
+
+/* An exit code that nobody has seen: the container was gone when the broker looked. */
+#define ENGINE_EXIT_UNKNOWN UINT32_MAX
+
+/* Who sent it: decides which types are allowed. */
+enum engine_from { ENGINE_FROM_MANAGER, ENGINE_FROM_BROKER };
+
+struct engine_listed {
+        const char *container;
+        const char *profile;
+        const char *state;
+};
+
+struct engine_msg {
+        uint32_t id;
+        uint16_t type; /* enum engine_type; decides which fields below count */
+
+        uint16_t version;         /* HELLO, WELCOME */
+        const char *profile;      /* CREATE, IMAGE */
+        const uint8_t *hash;      /* ENGINE_RECIPE bytes: CREATE: the recipe, WELCOME: the agent's */
+        const char *container;    /* REMOVE, INSPECT, CREATED, DIED; LIST: "after" */
+        const char *installation; /* WELCOME */
+        uint32_t pid;             /* CREATED, INSPECTED */
+        const char *status;       /* INSPECTED: the container's state */
+        uint32_t exit_code;       /* INSPECTED, DIED */
+        bool oom_killed;          /* INSPECTED, DIED */
+        const char *image;        /* IMAGE_READY */
+        uint16_t error;           /* FAILED: enum engine_error */
+        uint8_t state;            /* STATE: enum engine_state */
+        const char *text;         /* FAILED, PROGRESS, STATE, INFO_IS */
+
+        /* LISTED */
+        bool more;
+        uint16_t n_listed;
+        struct engine_listed listed[ENGINE_LIST_MAX];
+};
+
+/*
+ * Writes @m into @buf. NULL strings are written as ""; @text is cut at its bound. LISTED holds as many
+ * of the entries as fit, and says "more" if that is not all of them.
+ * Returns the length, or -EMSGSIZE: it does not fit into @cap, or a field is longer than its bound.
+ */
+ssize_t engine_msg_encode(const struct engine_msg *m, void *buf, size_t cap);
+
+/* Reads one message. Returns 0, or -EPROTO: unknown type, a type that @from may not send, a field out of
+ * its bound, a wrong digit in an id, trailing bytes. *ret is set only on success. */
+int engine_msg_decode(const void *buf, size_t len, enum engine_from from, struct engine_msg *ret);
+
+/* A container id or another fixed number of lower-case hex digits. */
+bool engine_is_hex(const char *s, size_t digits);
+
+/* Sends one packet, with the descriptor @pass_fd where it is not -1 (the caller keeps its own). Never
+ * blocks, never raises SIGPIPE. Returns 0 or -errno (-EAGAIN: the socket is full). */
+int engine_msg_send(int sock, const void *buf, size_t len, int pass_fd);
+
+/*
+ * Receives one packet of at most @cap bytes. Returns its length, 0 at the peer's end, or -errno:
+ * -EAGAIN: nothing there; -EPROTO: too long, or ancillary data that is not just one descriptor, or any
+ * where @ret_fd is NULL. *ret_fd is the descriptor, born close-on-exec, or -1; the caller closes it.
+ */
+ssize_t engine_msg_recv(int sock, void *buf, size_t cap, int *ret_fd);
