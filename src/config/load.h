@@ -1,0 +1,20 @@
+/* The ways into the reader that are not the daemons': for the config program, the tests and the fuzzer.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "config/config.h"
+
+/*
+ * config_load() with a choice: @trusted asks that the file, the drop-in folder and each drop-in are no
+ * symbolic links, belong to root or to the effective uid, and are writable by nobody else; the files
+ * must be regular ones. -EPERM otherwise. Not @trusted: whatever can be read is read.
+ */
+int config_load_files(const char *path, const char *dropin_dir, bool trusted, struct config **ret,
+                      struct errmsg *e);
+
+/* One file's bytes, from memory; @name stands for it in messages. As config_load() else. */
+int config_load_memory(const char *name, const void *data, size_t len, struct config **ret,
+                       struct errmsg *e);
