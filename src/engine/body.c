@@ -1,0 +1,219 @@
+/*
+ * The create body, built from the root-owned config and from nothing else. Read this file to know what a
+ * sandbox's container may do; tests/unit/golden holds whole bodies as they are sent.
+ *
+ * Whatever an image's metadata could decide (user, entrypoint, command, working directory, health check,
+ * stop signal) is set here, and every switch that would open something is written out as closed. What is
+ * left out stays as the engine has it by default: its seccomp and AppArmor profiles, its masked paths.
+ *
+ * API: https://docs.docker.com/reference/api/engine/version/v1.41/#operation/ContainerCreate
+ */
+#include "engine/body.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/agent_args.h"
+#include "engine/apijson.h"
+
+/* Steals @value; a NULL anywhere (out of memory) makes the whole body NULL. */
+static bool put(json_t *object, const char *key, json_t *value) {
+        return json_object_set_new(object, key, value) == 0;
+}
+
+static bool add(json_t *array, json_t *value) {
+        return json_array_append_new(array, value) == 0;
+}
+
+static bool add_number(json_t *array, uint32_t v) {
+        return add(array, json_sprintf("%" PRIu32, v));
+}
+
+static json_t *whole(json_t *j, bool ok) {
+        if (ok)
+                return j;
+        json_decref(j);
+        return NULL;
+}
+
+/* The agent takes the ids that it may use from here alone (common/agent_args.h). */
+static json_t *entrypoint(const struct config_profile *p) {
+        json_t *a = json_array();
+        bool ok = add(a, json_string(AGENT_PATH));
+
+        ok = ok && add_number(a, p->uid) && add_number(a, p->gid);
+        ok = ok && add_number(a, AGENT_EXEC_GID_FIRST) && add_number(a, AGENT_EXEC_GID_COUNT);
+        ok = ok && add_number(a, AGENT_RECONNECT_MS);
+        return whole(a, ok);
+}
+
+static json_t *labels(const struct config_profile *p, const struct body_context *ctx) {
+        char hex[2 * CONFIG_RECIPE + 1];
+        json_t *o = json_object();
+        bool ok;
+
+        for (size_t i = 0; i < CONFIG_RECIPE; i++)
+                sprintf(hex + 2 * i, "%02x", ctx->recipe[i]);
+        ok = put(o, LABEL_INSTALLATION, json_string(ctx->installation));
+        ok = ok && put(o, LABEL_PROFILE, json_string(p->name));
+        ok = ok && put(o, LABEL_RECIPE, json_string(hex));
+        return whole(o, ok);
+}
+
+/* Type "bind" of Mounts, unlike Binds, fails where the source is missing instead of creating it. */
+static json_t *mount(const char *source, const char *target) {
+        json_t *o = json_object(), *options = json_object();
+        bool ok = put(options, "Propagation", json_string("rprivate"));
+
+        ok = ok && put(options, "NonRecursive", json_true());
+        ok = put(o, "BindOptions", whole(options, ok));
+        ok = ok && put(o, "Type", json_string("bind"));
+        ok = ok && put(o, "Source", json_string(source));
+        ok = ok && put(o, "Target", json_string(target));
+        ok = ok && put(o, "ReadOnly", json_true());
+        return whole(o, ok);
+}
+
+static json_t *mounts(const struct body_context *ctx) {
+        json_t *a = json_array();
+        bool ok = add(a, mount(ctx->agent_path, AGENT_PATH));
+
+        ok = ok && add(a, mount(ctx->stream_folder, AGENT_STREAM_DIR));
+        return whole(a, ok);
+}
+
+/* HOME belongs to the command's user alone; every other place is as /tmp is. */
+static json_t *tmpfs(const struct config_profile *p) {
+        json_t *o = json_object();
+        bool ok = o;
+
+        for (size_t i = 0; ok && i < p->n_tmpfs; i++) {
+                const struct config_tmpfs *t = &p->tmpfs[i];
+                json_t *options;
+
+                if (strcmp(t->path, p->home) == 0)
+                        options = json_sprintf("rw,nosuid,nodev,exec,size=%" PRIu64
+                                               ",mode=0700,uid=%" PRIu32 ",gid=%" PRIu32,
+                                               t->bytes, p->uid, p->gid);
+                else
+                        options = json_sprintf("rw,nosuid,nodev,exec,size=%" PRIu64 ",mode=1777",
+                                               t->bytes);
+                ok = put(o, t->path, options);
+        }
+        return whole(o, ok);
+}
+
+static bool add_ulimit(json_t *array, const char *name, uint64_t soft, uint64_t hard) {
+        json_t *o = json_object();
+        bool ok = put(o, "Name", json_string(name));
+
+        /* RLIM_INFINITY is -1 to the engine. */
+        ok = ok && put(o, "Soft", json_integer((json_int_t)soft));
+        ok = ok && put(o, "Hard", json_integer((json_int_t)hard));
+        return add(array, whole(o, ok));
+}
+
+static json_t *ulimits(const struct config_profile *p) {
+        json_t *a = json_array();
+        bool ok = a, core = false;
+
+        for (size_t i = 0; ok && i < p->n_ulimits; i++) {
+                core = core || strcmp(p->ulimits[i].name, "core") == 0;
+                ok = add_ulimit(a, p->ulimits[i].name, p->ulimits[i].soft, p->ulimits[i].hard);
+        }
+        if (ok && !core)
+                ok = add_ulimit(a, "core", 0, 0);
+        return whole(a, ok);
+}
+
+static json_t *words(const char *a, const char *b, const char *c) {
+        json_t *j = json_array();
+        bool ok = add(j, json_string(a));
+
+        ok = ok && (!b || add(j, json_string(b)));
+        ok = ok && (!c || add(j, json_string(c)));
+        return whole(j, ok);
+}
+
+static json_t *pair(const char *key, json_t *value) {
+        json_t *o = json_object();
+
+        return whole(o, put(o, key, value));
+}
+
+static bool put_limits(json_t *h, const struct config_profile *p) {
+        bool ok = put(h, "Memory", json_integer((json_int_t)p->memory_bytes));
+
+        /* Equal to Memory: no swap beyond it. */
+        ok = ok && put(h, "MemorySwap", json_integer((json_int_t)p->memory_bytes));
+        ok = ok && put(h, "MemoryReservation", json_integer((json_int_t)p->memory_reserve_bytes));
+        ok = ok && put(h, "NanoCpus", json_integer((json_int_t)p->cpu_nano));
+        ok = ok && put(h, "PidsLimit", json_integer((json_int_t)p->pids_limit));
+        ok = ok && put(h, "ShmSize", json_integer((json_int_t)p->shm_bytes));
+        ok = ok && put(h, "Ulimits", ulimits(p));
+        ok = ok && put(h, "OomScoreAdj", json_integer(0));
+        return ok && put(h, "OomKillDisable", json_false());
+}
+
+static bool put_privileges(json_t *h) {
+        bool ok = put(h, "Privileged", json_false());
+
+        ok = ok && put(h, "CapDrop", words("ALL", NULL, NULL));
+        /* What the agent needs to become a command's user and to kill what that user left. */
+        ok = ok && put(h, "CapAdd", words("SETUID", "SETGID", "KILL"));
+        ok = ok && put(h, "SecurityOpt", words("no-new-privileges:true", NULL, NULL));
+        ok = ok && put(h, "PublishAllPorts", json_false());
+        ok = ok && put(h, "Devices", json_array());
+        ok = ok && put(h, "IpcMode", json_string("private"));
+        ok = ok && put(h, "PidMode", json_string(""));
+        return ok && put(h, "UTSMode", json_string(""));
+}
+
+static json_t *host_config(const struct config_profile *p, const struct body_context *ctx) {
+        json_t *h = json_object();
+        bool ok = put_limits(h, p) && put_privileges(h);
+
+        ok = ok && put(h, "Mounts", mounts(ctx));
+        ok = ok && put(h, "Tmpfs", tmpfs(p));
+        ok = ok && put(h, "ReadonlyRootfs", json_boolean(p->read_only));
+        ok = ok && put(h, "NetworkMode", json_string(p->network));
+        ok = ok && put(h, "AutoRemove", json_true());
+        ok = ok && put(h, "RestartPolicy", pair("Name", json_string("")));
+        ok = ok && put(h, "LogConfig", pair("Type", json_string("none")));
+        ok = ok && put(h, "Init", json_false());
+        if (ctx->cgroup_v2)
+                ok = ok && put(h, "CgroupnsMode", json_string("private"));
+        if (p->runtime[0])
+                ok = ok && put(h, "Runtime", json_string(p->runtime));
+        return whole(h, ok);
+}
+
+char *body_create(const struct config_profile *p, const struct body_context *ctx) {
+        json_t *b = json_object();
+        char *text;
+        bool ok = put(b, "Image", json_string(p->image));
+
+        ok = ok && put(b, "User", json_sprintf("0:%" PRIu32, (uint32_t)ctx->stream_gid));
+        ok = ok && put(b, "Entrypoint", entrypoint(p));
+        ok = ok && put(b, "Cmd", json_array());
+        ok = ok && put(b, "Env", json_array());
+        ok = ok && put(b, "WorkingDir", json_string("/"));
+        ok = ok && put(b, "Hostname", json_string("sandbox"));
+        ok = ok && put(b, "Labels", labels(p, ctx));
+        ok = ok && put(b, "Healthcheck", pair("Test", words("NONE", NULL, NULL)));
+        ok = ok && put(b, "StopSignal", json_string("SIGKILL"));
+        ok = ok && put(b, "Tty", json_false());
+        ok = ok && put(b, "OpenStdin", json_false());
+        ok = ok && put(b, "AttachStdin", json_false());
+        ok = ok && put(b, "AttachStdout", json_false());
+        ok = ok && put(b, "AttachStderr", json_false());
+        if (strcmp(p->network, "none") == 0)
+                ok = ok && put(b, "NetworkDisabled", json_true());
+        ok = ok && put(b, "HostConfig", host_config(p, ctx));
+        text = ok ? json_dumps(b, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+        json_decref(b);
+        return text;
+}

@@ -1,0 +1,265 @@
+/*
+ * The states of one create, each waiting for one call:
+ *
+ *     CREATING -> STARTING -> INSPECTING -> (answered)
+ *         \___________\____________\_____-> failed: the container, if any, is removed in the background
+ *
+ * Before the first call the record is on disk and the folder is there with its listening socket. While
+ * the create lives its record is marked busy: events and comparisons leave it to this file.
+ */
+#include "engine/create.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "engine/agenthash.h"
+#include "engine/apijson.h"
+#include "engine/body.h"
+#include "engine/elink.h"
+#include "engine/removal.h"
+
+struct create {
+        struct broker *broker;
+        struct request *request;
+        struct record *record;
+        int listen_fd;
+        bool asked; /* the engine may have a container of that name */
+        struct api_call *call;
+        char profile[ENGINE_PROFILE_MAX + 1];
+        char image[256];
+};
+
+static void create_free(struct create *c) {
+        api_cancel(c->call);
+        close_fd(c->listen_fd);
+        free(c);
+}
+
+/* Removes what there is of the sandbox. */
+static void undo(struct create *c) {
+        struct record *rec = c->record;
+
+        if (!rec)
+                return;
+        rec->busy = false;
+        c->record = NULL;
+        if (!c->asked)
+                removal_forget(c->broker, rec);
+        else if (removal_start(c->broker, rec, NULL, NULL) < 0)
+                log_line(LOG_P_DEBUG, "record %s stays for the next start", rec->name);
+}
+
+__attribute__((format(printf, 3, 4))) static void fail(struct create *c, enum engine_error error,
+                                                       const char *fmt, ...) {
+        char text[ENGINE_TEXT_MAX + 1];
+        va_list ap;
+
+        va_start(ap, fmt);
+        vsnprintf(text, sizeof(text), fmt, ap);
+        va_end(ap);
+        undo(c);
+        request_fail(c->request, error, "sandbox of profile \"%s\": %s", c->profile, text);
+        create_free(c);
+}
+
+/* True when the call did what it should; else everything is over. */
+static bool good(struct create *c, const struct api_reply *reply, const char *what, long want) {
+        char words[600];
+
+        c->call = NULL;
+        if (reply->error) {
+                char text[128];
+
+                c->record->unsure = !c->record->id[0];
+                snprintf(text, sizeof(text), "%s of a sandbox of profile \"%s\"", what, c->profile);
+                undo(c);
+                request_fail_call(c->request, reply, text);
+                create_free(c);
+                return false;
+        }
+        if (reply->status == want)
+                return true;
+        apijson_message(reply->body, reply->len, words, sizeof(words));
+        if (reply->status == 404 && strstr(words, "No such image"))
+                fail(c, ENGINE_E_NO_IMAGE,
+                     "image \"%s\" is not there: docker pull %s, or docker load / docker "
+                     "import it",
+                     c->image, c->image);
+        else
+                fail(c, ENGINE_E_REFUSED,
+                     "%s from image \"%s\": the engine says: %s: mend the profile in "
+                     "sandbox.yaml",
+                     what, c->image, words);
+        return false;
+}
+
+static void inspected(void *userdata, const struct api_reply *reply) {
+        struct engine_msg m = { .type = ENGINE_CREATED };
+        struct apijson_container seen;
+        struct create *c = userdata;
+        struct record *rec = c->record;
+        struct errmsg e;
+
+        /* With auto-remove one that ends at once may be gone by now. */
+        if (reply->error == 0 && (reply->status == 404 || rec->died)) {
+                c->call = NULL;
+                fail(c, ENGINE_E_REFUSED,
+                     "it ended right after its start (exit code %d): does image \"%s\" fit "
+                     "this machine, and the agent at %s?",
+                     rec->died ? (int)rec->exit_code : -1, c->image, c->broker->options.agent_path);
+                return;
+        }
+        if (!good(c, reply, "inspection", 200))
+                return;
+        if (apijson_inspect(reply->body, reply->len, &seen, &e) < 0) {
+                fail(c, ENGINE_E_REFUSED, "inspection: %s", e.text);
+                return;
+        }
+        if (strcmp(seen.id, rec->id) != 0 || strcmp(seen.name, rec->name) != 0 ||
+            strcmp(seen.installation, c->broker->records.installation) != 0 || !seen.running ||
+            seen.pid < 2) {
+                fail(c, ENGINE_E_REFUSED, "it does not run after its start (state %s, exit code %d)",
+                     seen.state, (int)seen.exit_code);
+                return;
+        }
+        if (request_orphaned(c->request)) {
+                fail(c, ENGINE_E_REFUSED, "the manager went away");
+                return;
+        }
+        m.container = rec->id;
+        m.pid = seen.pid;
+        rec->busy = false;
+        if (!request_answer(c->request, &m, c->listen_fd))
+                undo(c);
+        create_free(c);
+}
+
+static const struct api_handler inspected_handler = { .on_done = inspected };
+
+static void next_call(struct create *c, const char *method, const char *suffix,
+                      const struct api_handler *h) {
+        struct api_request q = { .method = method, .timeout_ms = API_START_MS };
+        char path[160];
+
+        snprintf(path, sizeof(path), "/containers/%s/%s", c->record->id, suffix);
+        q.path = path;
+        if (api_start(c->broker->api, &q, h, c, &c->call) < 0)
+                fail(c, ENGINE_E_REFUSED, "out of memory");
+}
+
+static void started(void *userdata, const struct api_reply *reply) {
+        struct create *c = userdata;
+
+        if (good(c, reply, "start", 204))
+                next_call(c, "GET", "json", &inspected_handler);
+}
+
+static const struct api_handler started_handler = { .on_done = started };
+
+static void created(void *userdata, const struct api_reply *reply) {
+        char id[ENGINE_ID_LEN + 1];
+        struct create *c = userdata;
+        struct errmsg e;
+        int r;
+
+        if (!good(c, reply, "creation", 201))
+                return;
+        if (apijson_created(reply->body, reply->len, id, &e) < 0) {
+                fail(c, ENGINE_E_REFUSED, "creation: %s", e.text);
+                return;
+        }
+        /* Only a hint for the next start: the name finds it as well. */
+        r = records_set_id(&c->broker->records, c->record, id);
+        if (r < 0)
+                log_line(LOG_P_WARNING, "record %s: %s", c->record->name, strerror(-r));
+        next_call(c, "POST", "start", &started_handler);
+}
+
+static const struct api_handler created_handler = { .on_done = created };
+
+static int send_create(struct create *c, const struct config_profile *p, const uint8_t *recipe) {
+        struct broker *b = c->broker;
+        _cleanup_free_ char *folder = sockdir_path(&b->sockdir, record_tag(c->record)), *body = NULL;
+        struct body_context ctx = {
+                .installation = b->records.installation,
+                .recipe = recipe,
+                .agent_path = b->options.agent_path,
+                .stream_folder = folder,
+                .stream_gid = b->manager_gid,
+                .cgroup_v2 = elink_cgroup_v2(b->link),
+        };
+        struct api_request q = { .method = "POST", .timeout_ms = API_START_MS };
+        char path[160];
+        int r;
+
+        body = folder ? body_create(p, &ctx) : NULL;
+        if (!body)
+                return -ENOMEM;
+        snprintf(path, sizeof(path), "/containers/create?name=%s", c->record->name);
+        q.path = path;
+        q.body = body;
+        r = api_start(b->api, &q, &created_handler, c, &c->call);
+        c->asked = r == 0;
+        return r;
+}
+
+static struct create *create_new(struct broker *b, struct request *q, const struct config_profile *p) {
+        struct create *c = calloc(1, sizeof(*c));
+
+        if (!c)
+                return NULL;
+        c->broker = b;
+        c->request = q;
+        c->listen_fd = -1;
+        snprintf(c->profile, sizeof(c->profile), "%s", p->name);
+        snprintf(c->image, sizeof(c->image), "%s", p->image);
+        return c;
+}
+
+void create_request(struct broker *b, struct request *q, const struct engine_msg *m) {
+        const struct config_profile *p = config_profile_find(b->config, m->profile);
+        uint8_t recipe[ENGINE_RECIPE];
+        struct create *c;
+        int r;
+
+        if (!p) {
+                request_fail(q, ENGINE_E_NO_PROFILE,
+                             "create: no profile \"%.64s\" in %s: add it under profiles:", m->profile,
+                             b->options.config_path);
+                return;
+        }
+        config_recipe_with_agent(p, b->agent_hash, recipe);
+        if (memcmp(recipe, m->hash, ENGINE_RECIPE) != 0) {
+                request_fail(q, ENGINE_E_STALE,
+                             "create: profile \"%s\": manager and broker have read different "
+                             "configs or agents: restart both (hermes-sandbox stop, hermes-sandbox "
+                             "start)",
+                             p->name);
+                return;
+        }
+        c = create_new(b, q, p);
+        if (!c) {
+                request_fail(q, ENGINE_E_REFUSED, "create: out of memory");
+                return;
+        }
+        r = records_add(&b->records, &c->record);
+        if (r < 0) {
+                fail(c, ENGINE_E_REFUSED, "record in %s/containers: %s", b->options.state_dir,
+                     strerror(-r));
+                return;
+        }
+        c->record->busy = true;
+        r = sockdir_make(&b->sockdir, record_tag(c->record), &c->listen_fd);
+        if (r < 0) {
+                fail(c, ENGINE_E_REFUSED, "folder in %s: %s", b->sockdir.path, strerror(-r));
+                return;
+        }
+        r = send_create(c, p, recipe);
+        if (r < 0)
+                fail(c, ENGINE_E_REFUSED, "creation: %s", strerror(-r));
+}

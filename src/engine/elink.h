@@ -1,0 +1,19 @@
+/*
+ * The link to the engine: is it there, which version does it speak, what happens in it.
+ *
+ * Down: every second, with a back-off to five, the socket is tried. Up: the event stream is open and
+ * what the records say has been compared with what the engine has.
+ */
+#pragma once
+
+#include "engine/engined.h"
+
+int elink_new(struct broker *b, struct elink **ret);
+void elink_free(struct elink *l);
+
+/* Where the link stands, and one line for people: "" while up. */
+enum engine_state elink_state(const struct elink *l, const char **ret_text);
+/* True where the engine's machine is on cgroup v2. Known while up. */
+bool elink_cgroup_v2(const struct elink *l);
+/* Begins anew, after a change of the socket's path. */
+void elink_restart(struct elink *l);

@@ -1,0 +1,91 @@
+/* hermes-engined: options, and nothing else. */
+#include <getopt.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "common/exitcode.h"
+#include "common/log.h"
+#include "engine/engined.h"
+
+static const char usage[] =
+        "Usage: hermes-engined [OPTION]...\n"
+        "The engine broker: creates and removes sandboxes for hermes-sandboxd, from the config alone.\n"
+        "\n"
+        "  --config FILE        read FILE (" CONFIG_PATH ")\n"
+        "  --config-dir DIR     and the *.yaml in DIR over it (" CONFIG_DROPIN_DIR ")\n"
+        "  --runtime-dir DIR    engine.sock and the sandboxes' folders (/run/hermes-sandbox-engine)\n"
+        "  --state-dir DIR      records of containers (/var/lib/hermes-sandbox-engine)\n"
+        "  --agent PATH         the agent binary (" LIBEXEC "/agent)\n"
+        "  --manager-user NAME  the account that may ask (_hermes-sandbox)\n"
+        "  --help, --version\n"
+        "\n"
+        "SIGHUP reads the config again, SIGTERM ends.\n"
+        "\n"
+        "Example: hermes-engined --config ./sandbox.yaml --runtime-dir /run/test\n";
+
+static const struct option long_options[] = {
+        { "config", required_argument, NULL, 'c' },
+        { "config-dir", required_argument, NULL, 'd' },
+        { "runtime-dir", required_argument, NULL, 'r' },
+        { "state-dir", required_argument, NULL, 's' },
+        { "agent", required_argument, NULL, 'a' },
+        { "manager-user", required_argument, NULL, 'u' },
+        { "help", no_argument, NULL, 'h' },
+        { "version", no_argument, NULL, 'v' },
+        { NULL, 0, NULL, 0 },
+};
+
+static int bad_usage(const char *what) {
+        fprintf(stderr, "hermes-engined: %s: see hermes-engined --help\n", what);
+        return EXIT_USAGE;
+}
+
+int main(int argc, char **argv) {
+        struct engined_options o = {
+                .config_path = CONFIG_PATH,
+                .config_dir = CONFIG_DROPIN_DIR,
+                .runtime_dir = "/run/hermes-sandbox-engine",
+                .state_dir = "/var/lib/hermes-sandbox-engine",
+                .agent_path = LIBEXEC "/agent",
+                .manager_user = "_hermes-sandbox",
+        };
+        int c;
+
+        while ((c = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
+                switch (c) {
+                case 'c':
+                        o.config_path = optarg;
+                        break;
+                case 'd':
+                        o.config_dir = optarg;
+                        break;
+                case 'r':
+                        o.runtime_dir = optarg;
+                        break;
+                case 's':
+                        o.state_dir = optarg;
+                        break;
+                case 'a':
+                        o.agent_path = optarg;
+                        break;
+                case 'u':
+                        o.manager_user = optarg;
+                        break;
+                case 'h':
+                        fputs(usage, stdout);
+                        return 0;
+                case 'v':
+                        puts("hermes-engined " VERSION);
+                        return 0;
+                default:
+                        return bad_usage("unknown option");
+                }
+        }
+        if (optind != argc)
+                return bad_usage("takes no operands");
+        if (o.agent_path[0] != '/')
+                return bad_usage("--agent wants an absolute path");
+        umask(0077);
+        log_init("hermes-engined");
+        return engined_run(&o);
+}

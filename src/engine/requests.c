@@ -1,0 +1,26 @@
+#include "engine/requests.h"
+
+#include "engine/create.h"
+#include "engine/einfo.h"
+#include "engine/listing.h"
+#include "engine/pull.h"
+#include "engine/removal.h"
+
+/* A packet with nothing but the header and one text of at most @n bytes. */
+#define TEXT_LEN(n) (ENGINE_HEADER + 4 + (n) + 1)
+
+static const struct request_row rows[] = {
+        { ENGINE_CREATE, "create", TEXT_LEN(ENGINE_PROFILE_MAX) + ENGINE_RECIPE, true, create_request },
+        { ENGINE_REMOVE, "remove", TEXT_LEN(ENGINE_ID_LEN), true, removal_request },
+        { ENGINE_LIST, "list", TEXT_LEN(ENGINE_ID_LEN), true, listing_request },
+        { ENGINE_INSPECT, "inspect", TEXT_LEN(ENGINE_ID_LEN), true, listing_inspect },
+        { ENGINE_IMAGE, "image", TEXT_LEN(ENGINE_PROFILE_MAX), true, pull_request },
+        { ENGINE_INFO, "info", ENGINE_HEADER, true, einfo_request },
+};
+
+const struct request_row *requests_find(uint16_t type) {
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+                if (rows[i].type == type)
+                        return &rows[i];
+        return NULL;
+}
