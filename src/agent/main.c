@@ -1,0 +1,247 @@
+/*
+ * hermes-sandbox agent: PID 1 of a sandbox.
+ *
+ *     agent UID GID EXEC_GID_FIRST EXEC_GID_COUNT RECONNECT_MS
+ *
+ * It confines itself first, then connects out to the manager, says what it sees of its confinement, and
+ * serves commands until the manager says BYE or stays away for RECONNECT_MS.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "common/agent_args.h"
+
+#define RECONNECT_PAUSE_MS 100
+
+static struct agent the_agent; /* static for its buffers: untouched pages cost nothing */
+
+uint64_t now_us(void) {
+        struct timespec ts;
+
+        clock_gettime(CLOCK_MONOTONIC, &ts);
+        return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+/* A decimal number of at most @max, nothing around it. */
+static int parse_number(const char *s, uint32_t max, uint32_t *ret) {
+        char *end;
+        unsigned long v;
+
+        if (s[0] < '0' || s[0] > '9')
+                return -EINVAL;
+        errno = 0;
+        v = strtoul(s, &end, 10);
+        if (*end || errno || v > max)
+                return -EINVAL;
+        *ret = (uint32_t)v;
+        return 0;
+}
+
+static int parse_args(struct agent *a, int argc, char *args[], uint32_t *ret_reconnect_ms) {
+        uint32_t v[5];
+
+        if (argc != 6)
+                return -EINVAL;
+        for (int i = 0; i < 5; i++)
+                if (parse_number(args[i + 1], INT32_MAX, &v[i]) < 0)
+                        return -EINVAL;
+        if (v[0] == 0 || v[1] == 0 || v[2] == 0 || v[3] == 0 || v[3] > INT32_MAX - v[2])
+                return -EINVAL;
+        a->ids = (struct agent_ids){ v[0], v[1], v[2], v[3] };
+        *ret_reconnect_ms = v[4];
+        return 0;
+}
+
+/* Nothing of the host's stays open, nobody may look into this process, and every signal waits. */
+static int confine(struct agent *a) {
+        static const struct rlimit no_core = { 0, 0 };
+        sigset_t all, child;
+        struct epoll_event ev = { .events = EPOLLIN, .data.u64 = AGENT_EVENT(EVENT_SIGNAL, 0) };
+        int fd;
+
+        sigfillset(&all);
+        sigprocmask(SIG_SETMASK, &all, NULL);
+        /* An ignored signal would be inherited by every command. The C library keeps two for itself and does
+         * not let them be set: hence the bare call, with the kernel's struct of zeros (SIG_DFL, no flags). */
+        for (int signo = 1; signo < NSIG; signo++)
+                syscall(SYS_rt_sigaction, signo, (const uint64_t[4]){ 0 }, NULL, NSIG / 8);
+        if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || setrlimit(RLIMIT_CORE, &no_core) < 0)
+                return -errno;
+        fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        for (int i = 0; i < 3; i++)
+                if (dup2(fd, i) < 0)
+                        return -errno;
+        a->null_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+        a->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+        sigemptyset(&child);
+        sigaddset(&child, SIGCHLD);
+        a->signal_fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+        if (a->null_fd < 0 || a->epoll_fd < 0 || a->signal_fd < 0)
+                return -errno;
+        if (epoll_ctl(a->epoll_fd, EPOLL_CTL_ADD, a->signal_fd, &ev) < 0)
+                return -errno;
+        return seccomp_install();
+}
+
+static int greet(struct agent *a) {
+        static char text[4001];
+        static uint8_t buf[4096];
+        struct epoll_event ev = { .events = EPOLLIN | EPOLLRDHUP | EPOLLOUT | EPOLLET,
+                                  .data.u64 = AGENT_EVENT(EVENT_LINK, 0) };
+        struct hello h = { FRAME_VERSION, HELLO_AGENT, text };
+
+        if (epoll_ctl(a->epoll_fd, EPOLL_CTL_ADD, a->link.fd, &ev) < 0)
+                return -errno;
+        probe(text, sizeof(text), &a->cgroup);
+        link_put(&a->link, FRAME_HELLO, 0, buf, (uint32_t)hello_encode(&h, buf, sizeof(buf)));
+        return link_flush(&a->link);
+}
+
+/* A ping may come while the link is full of output: its answer waits for the next room. */
+static void answer_ping(struct agent *a) {
+        if (!a->pong_due || link_room(&a->link) <= a->pong_len)
+                return;
+        link_put(&a->link, FRAME_PONG, 0, a->pong, a->pong_len);
+        a->pong_due = false;
+}
+
+static int handle(void *userdata, const struct frame *f) {
+        struct agent *a = userdata;
+        struct hello h;
+
+        switch (f->type) {
+        case FRAME_HELLO:
+                if (hello_decode(f->payload, f->len, &h) < 0 || h.role != HELLO_MANAGER ||
+                    h.version < FRAME_VERSION)
+                        return -EPROTO;
+                return 0;
+        case FRAME_EXEC:
+                return start_order_frame(a, f);
+        case FRAME_STDIN:
+                return exec_stdin_frame(a, f);
+        case FRAME_WINDOW:
+                return exec_window_frame(a, f);
+        case FRAME_SIGNAL:
+                return exec_signal_frame(a, f);
+        case FRAME_CANCEL:
+                return exec_cancel_frame(a, f);
+        case FRAME_PING:
+                memcpy(a->pong, f->payload, f->len);
+                a->pong_len = f->len;
+                a->pong_due = true;
+                return 0;
+        case FRAME_BYE:
+                /* The end of PID 1 is the end of everything in its namespace. */
+                _exit(0);
+        default:
+                return -EPROTO;
+        }
+}
+
+/* One turn of the loop. 0, or -errno: the connection is gone. */
+static int turn(struct agent *a, bool *more) {
+        struct epoll_event ev[32];
+        int n = epoll_wait(a->epoll_fd, ev, 32, *more ? 0 : exec_timeout(a));
+        bool link = false, full;
+        int r;
+
+        for (int i = 0; i < n; i++) {
+                enum agent_event kind = ev[i].data.u64 >> 32;
+                struct signalfd_siginfo si;
+
+                if (kind == EVENT_SIGNAL) {
+                        while (read(a->signal_fd, &si, sizeof(si)) > 0)
+                                ;
+                        exec_reap(a);
+                } else if (kind == EVENT_LINK) {
+                        link = true;
+                        a->link_hup |= ev[i].events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR);
+                } else
+                        exec_event(a, kind, (uint32_t)ev[i].data.u64);
+        }
+        if (link || a->link_more) {
+                r = link_receive(&a->link, handle, a);
+                if (r < 0)
+                        return r;
+                /* The end may stand behind the bytes that came with the same event. */
+                a->link_more = r > 0 || a->link_hup;
+        }
+        answer_ping(a);
+        *more = exec_advance(a) || a->link_more;
+        full = link_room(&a->link) < FRAME_MAX;
+        r = link_flush(&a->link);
+        /* Streams that waited for room have it now, and no event will say so. */
+        *more |= full && link_room(&a->link) >= FRAME_MAX;
+        return r;
+}
+
+static void serve(struct agent *a) {
+        bool more = false;
+
+        while (turn(a, &more) == 0)
+                if (!more)
+                        child_spare();
+        link_close(&a->link);
+        a->link_more = a->link_hup = false;
+        a->pong_due = false;
+        a->order_len = 0;
+        exec_abandon(a);
+}
+
+/* Between two attempts to reach the manager, also one that takes a connection and ends it at once. */
+static void rest(void) {
+        struct timespec pause = { 0, RECONNECT_PAUSE_MS * 1000000L };
+
+        nanosleep(&pause, NULL);
+}
+
+/* Ends what the manager has left behind, and tries to reach it again. 0, or -ETIMEDOUT. */
+static int reconnect(struct agent *a, uint32_t patience_ms) {
+        uint64_t until = now_us() + patience_ms * UINT64_C(1000);
+
+        for (;;) {
+                exec_reap(a);
+                exec_advance(a);
+                if (link_connect(&a->link, AGENT_STREAM_DIR "/" AGENT_SOCKET) == 0)
+                        return 0;
+                if (now_us() >= until)
+                        return -ETIMEDOUT;
+                rest();
+        }
+}
+
+int main(int argc, char *args[], char *environ_of_image[]) {
+        struct agent *a = &the_agent;
+        uint32_t reconnect_ms;
+
+        if (parse_args(a, argc, args, &reconnect_ms) < 0)
+                return 64;
+        a->image_env = environ_of_image;
+        link_init(&a->link);
+        if (confine(a) < 0)
+                return 71;
+        cgroup_init(&a->cgroup, "/sys/fs/cgroup");
+        start_warm_up(a);
+        child_spare();
+        while (reconnect(a, reconnect_ms) == 0) {
+                if (greet(a) == 0)
+                        serve(a);
+                else
+                        link_close(&a->link);
+                rest();
+        }
+        return 0;
+}
