@@ -1,0 +1,260 @@
+/*
+ * The order of things is what makes the trails complete. Before a command: the slot in the state file,
+ * then the kernel's start record. After it: the readable line, then the kernel's end record, which names
+ * that line's number and hash, then the slot is freed. Wherever a SIGKILL falls, the next life finds the
+ * slot and closes what is open; at worst an end stands twice, never none.
+ */
+#include "manager/audit.h"
+
+#include <errno.h>
+#include <libaudit.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "manager/audit_command.h"
+#include "manager/audit_kernel.h"
+#include "manager/audit_line.h"
+#include "manager/audit_state.h"
+#include "manager/escape.h"
+#include "manager/trail.h"
+
+struct audit {
+        struct audit_kernel kernel;
+        struct trail *trail;
+        struct audit_state *state;
+        bool required;
+        struct audit_counts counts;
+};
+
+/* 0 where the record is acknowledged or may be missing; *ret_acked (may be NULL) tells which. */
+static int kernel_record(struct audit *a, int type, const struct text *fields, enum audit_res res,
+                         bool *ret_acked) {
+        int r = fields->bad ? -EMSGSIZE : audit_kernel_send(&a->kernel, type, fields->p, res);
+
+        if (ret_acked)
+                *ret_acked = r == 0;
+        if (r == 0)
+                a->counts.kernel_records++;
+        else if (a->required)
+                a->counts.failures++;
+        return a->required ? r : 0;
+}
+
+static int trail_line(struct audit *a, const struct text *body, struct trail_stamp *ret_stamp) {
+        int r = body->bad ? -EMSGSIZE : trail_write(a->trail, body->p, ret_stamp);
+
+        if (body->bad)
+                *ret_stamp = (struct trail_stamp){ 0 };
+        if (r < 0)
+                a->counts.failures++;
+        return r;
+}
+
+/* The first record of this life says where the readable trail ends: what is cut off behind it later, or
+ * was before, shows. Its acknowledgement decides whether the kernel trail can be had. */
+static int open_kernel(struct audit *a, enum tristate required, bool system, struct errmsg *e) {
+        char buf[AUDIT_RECORD_MAX];
+        struct trail_stamp tip;
+        struct text fields;
+        int r;
+
+        audit_kernel_init(&a->kernel);
+        trail_tip(a->trail, &tip);
+        text_init(&fields, buf, sizeof(buf));
+        text_addf(&fields, "op=trail-open");
+        audit_fields_stamp(&fields, &tip);
+        r = audit_kernel_send(&a->kernel, AUDIT_TRUSTED_APP, fields.p, AUDIT_RES_SUCCESS);
+        if (r == 0)
+                a->counts.kernel_records++;
+        a->required = required == TRI_TRUE || (required == TRI_AUTO && system && r == 0);
+        if (r < 0 && required == TRI_TRUE)
+                return errmsg_set(e, r == -ENOTCONN ? -ENOTCONN : -EPERM,
+                                  "audit.required is true and the kernel audit trail is %s: %s",
+                                  a->kernel.state, a->kernel.why);
+        return 0;
+}
+
+int audit_new(const struct config *c, bool system, const char *state_file, struct audit **ret,
+              struct errmsg *e) {
+        struct audit *a = calloc(1, sizeof(*a));
+        int r;
+
+        if (!a)
+                return errmsg_set(e, -ENOMEM, "audit: out of memory");
+        a->kernel.fd = -1;
+        r = audit_state_open(state_file, &a->state, e);
+        if (r == 0)
+                r = trail_open(c->audit_file, c->log_backup_count, c->log_max_bytes, &a->trail, e);
+        if (r == 0)
+                r = open_kernel(a, c->audit_required, system, e);
+        if (r < 0) {
+                audit_free(a);
+                return r;
+        }
+        *ret = a;
+        return 0;
+}
+
+void audit_free(struct audit *a) {
+        if (!a)
+                return;
+        audit_kernel_done(&a->kernel);
+        trail_free(a->trail);
+        audit_state_free(a->state);
+        free(a);
+}
+
+const char *audit_kernel_state(const struct audit *a, const char **ret_why) {
+        if (ret_why)
+                *ret_why = a->kernel.why;
+        return a->kernel.state;
+}
+
+void audit_exec_id(char id[PROTO_EXEC_ID + 1]) {
+        static const char digits[] = "0123456789abcdef";
+        uint8_t raw[PROTO_EXEC_ID / 2];
+        ssize_t n;
+
+        do
+                n = getrandom(raw, sizeof(raw), 0);
+        while (n < 0 && errno == EINTR);
+        /* Without random numbers two execs could get one id: nothing may run then. */
+        if (n != sizeof(raw))
+                abort();
+        for (size_t i = 0; i < sizeof(raw); i++) {
+                id[2 * i] = digits[raw[i] >> 4];
+                id[2 * i + 1] = digits[raw[i] & 15];
+        }
+        id[PROTO_EXEC_ID] = 0;
+}
+
+int audit_exec_start(struct audit *a, const struct audit_exec *x) {
+        char buf[AUDIT_RECORD_MAX];
+        struct audit_open_exec o;
+        struct audit_command c;
+        struct text fields;
+        int r;
+
+        audit_command_read(&c, x->args_wire, x->args_len, x->n_args, x->shell);
+        audit_open_exec_fill(&o, x, &c);
+        /* A trail that lost its last lines takes no new exec until it can be written again. */
+        r = trail_ready(a->trail);
+        if (r == 0)
+                r = audit_state_add(a->state, &o);
+        if (r < 0) {
+                a->counts.failures++;
+                return r;
+        }
+        text_init(&fields, buf, sizeof(buf));
+        audit_fields_start(&fields, &o, &c);
+        r = kernel_record(a, AUDIT_USER_CMD, &fields, AUDIT_RES_SUCCESS, NULL);
+        if (r < 0)
+                audit_state_remove(a->state, o.exec_id);
+        return r;
+}
+
+/* Line, then record. *ret_recorded: at least one of the two trails has it. Returns the first error. */
+static int record_end(struct audit *a, const struct audit_open_exec *o, const struct audit_end *end,
+                      bool *ret_recorded) {
+        char buf[AUDIT_RECORD_MAX];
+        enum audit_res res = AUDIT_RES_FAILED;
+        struct trail_stamp stamp;
+        struct text t;
+        bool acked;
+        int r, k;
+
+        text_init(&t, buf, sizeof(buf));
+        audit_line_end(&t, o, end);
+        r = trail_line(a, &t, &stamp);
+
+        if (end->unknown)
+                res = AUDIT_RES_UNKNOWN;
+        else if (end->cause == CAUSE_EXITED && end->code == 0)
+                res = AUDIT_RES_SUCCESS;
+        text_init(&t, buf, sizeof(buf));
+        audit_fields_end(&t, o, end, &stamp);
+        k = kernel_record(a, AUDIT_USER_CMD, &t, res, &acked);
+        *ret_recorded = r == 0 || acked;
+        return r < 0 ? r : k;
+}
+
+int audit_exec_end(struct audit *a, const struct audit_exec *x, const struct audit_end *end) {
+        struct audit_open_exec o;
+        struct audit_command c;
+        bool recorded;
+        int r, s;
+
+        audit_command_read(&c, x->args_wire, x->args_len, x->n_args, x->shell);
+        audit_open_exec_fill(&o, x, &c);
+        r = record_end(a, &o, end, &recorded);
+        /* An end that stands nowhere stays open: the next life writes what is known of it. */
+        if (!recorded)
+                return r;
+        s = audit_state_remove(a->state, o.exec_id);
+        if (s < 0)
+                a->counts.failures++;
+        return r < 0 ? r : s;
+}
+
+int audit_rejected(struct audit *a, const struct audit_exec *x, const char *reason, uint64_t length) {
+        char buf[AUDIT_RECORD_MAX];
+        struct trail_stamp stamp;
+        struct audit_open_exec o;
+        struct audit_command c;
+        struct text t;
+        int r, k;
+
+        audit_command_read(&c, x->args_wire, x->args_len, x->n_args, x->shell);
+        audit_open_exec_fill(&o, x, &c);
+        text_init(&t, buf, sizeof(buf));
+        audit_line_rejected(&t, &o, reason, length);
+        r = trail_line(a, &t, &stamp);
+        text_init(&t, buf, sizeof(buf));
+        audit_fields_rejected(&t, &o, &c, reason, length, &stamp);
+        k = kernel_record(a, AUDIT_TRUSTED_APP, &t, AUDIT_RES_FAILED, NULL);
+        return r < 0 ? r : k;
+}
+
+int audit_pool(struct audit *a, bool start, unsigned containers) {
+        char buf[AUDIT_RECORD_MAX];
+        struct trail_stamp stamp;
+        struct text t;
+        int r, k;
+
+        text_init(&t, buf, sizeof(buf));
+        text_addf(&t, "%s containers=%u", start ? "POOL-START" : "POOL-STOP", containers);
+        r = trail_line(a, &t, &stamp);
+        text_init(&t, buf, sizeof(buf));
+        text_addf(&t, "op=%s containers=%u", start ? "pool-start" : "pool-stop", containers);
+        audit_fields_stamp(&t, &stamp);
+        k = kernel_record(a, AUDIT_TRUSTED_APP, &t, AUDIT_RES_SUCCESS, NULL);
+        return r < 0 ? r : k;
+}
+
+int audit_recover(struct audit *a) {
+        const struct audit_end end = { .unknown = true };
+        struct audit_open_exec o;
+        bool recorded;
+        int r;
+
+        for (size_t i = 0;; i++) {
+                r = audit_state_next(a->state, &i, &o);
+                if (r <= 0)
+                        break;
+                r = record_end(a, &o, &end, &recorded);
+                if (r < 0)
+                        return r;
+                r = audit_state_clear(a->state, i);
+                if (r < 0)
+                        break;
+        }
+        if (r < 0)
+                a->counts.failures++;
+        return r;
+}
+
+void audit_counts(const struct audit *a, struct audit_counts *ret) {
+        *ret = a->counts;
+        ret->trail_lines = trail_lines(a->trail);
+}

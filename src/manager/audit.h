@@ -1,0 +1,89 @@
+/*
+ * Two trails of every exec: records in the kernel's audit trail (libaudit) and one line in the readable
+ * trail. docs/audit.md has the table of events, record types and fields.
+ *
+ * The kernel trail first: an exec whose start cannot be recorded, where recording is required, does not
+ * run.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/errmsg.h"
+#include "common/proto.h"
+#include "config/config.h"
+
+struct audit;
+
+/* Who asked, as the kernel reports the socket's peer. */
+struct audit_caller {
+        uid_t uid;
+        pid_t pid;
+        uint32_t loginuid; /* UINT32_MAX: unset, or not readable without a race */
+};
+
+struct audit_exec {
+        const char *exec_id;      /* PROTO_EXEC_ID hex digits */
+        const char *container_id; /* NULL or "": none yet */
+        const char *profile;
+        const char *session; /* NULL or "": one-shot */
+        struct audit_caller caller;
+        /* the command: the n_args strings, as they stand on the wire (wire_get_str() form) */
+        const uint8_t *args_wire;
+        size_t args_len;
+        uint32_t n_args;
+        bool shell; /* one string for sh -c */
+        bool pool_hit;
+};
+
+struct audit_end {
+        enum cause cause;
+        int code; /* what the CLI exits with */
+        uint64_t wall_us;
+        uint64_t lines; /* of stdout */
+        bool truncated;
+        bool unknown; /* nobody saw the end: res=unknown */
+};
+
+/*
+ * Opens both trails. *ret is audit_free()d. With audit.required true, or auto where @system (the
+ * privileged system service) and the kernel audits, a kernel trail that does not acknowledge a first
+ * record is -EPERM or -ENOTCONN with a line in *e; else the kernel trail is off and audit_kernel_state()
+ * says why. A readable trail that cannot be opened or written is always an error.
+ * @state_file keeps which execs are open, so that audit_recover() can close them.
+ */
+int audit_new(const struct config *c, bool system, const char *state_file, struct audit **ret,
+              struct errmsg *e);
+void audit_free(struct audit *a);
+
+/* "acknowledged", "disabled", "unsupported", …, for status; *ret_why (may be NULL) one line. */
+const char *audit_kernel_state(const struct audit *a, const char **ret_why);
+
+/* A new exec id into @id, NUL-terminated: random, never seen before. */
+void audit_exec_id(char id[PROTO_EXEC_ID + 1]);
+
+/* Before the command runs. 0, or -errno: the record was not acknowledged although it is required; the
+ * command must not run. */
+int audit_exec_start(struct audit *a, const struct audit_exec *x);
+
+/* After its end, exactly once for each successful start. -errno as above; the result then carries it. */
+int audit_exec_end(struct audit *a, const struct audit_exec *x, const struct audit_end *end);
+
+/* A request that was refused before anything ran: too long (@length > 0: bytes of the command), not
+ * allowed, queue full, … @reason is one word such as "too_long", "not_allowed", "queue_full". */
+int audit_rejected(struct audit *a, const struct audit_exec *x, const char *reason, uint64_t length);
+
+/* Pool start and stop: TRUSTED_APP records and POOL-START / POOL-STOP lines. */
+int audit_pool(struct audit *a, bool start, unsigned containers);
+
+/* Writes the missing end records (res=unknown) of execs that an earlier life left open. */
+int audit_recover(struct audit *a);
+
+/* Bytes and records written since the start, for status and tests. */
+struct audit_counts {
+        uint64_t kernel_records, trail_lines, failures;
+};
+void audit_counts(const struct audit *a, struct audit_counts *ret);

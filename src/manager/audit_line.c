@@ -1,0 +1,165 @@
+/*
+ * Text from callers (command, profile, session) passes text_add_cut() or audit_kernel_encode() here and
+ * nowhere gets by; all else is numbers, hex digits and words of our own.
+ */
+#include "manager/audit_line.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static void copy_cut(char *ret, size_t cap, const char *s) {
+        size_t n = s ? strnlen(s, cap - 1) : 0;
+
+        if (n > 0)
+                memcpy(ret, s, n);
+        ret[n] = 0;
+}
+
+/* At most cap - 1 hex digits of an id, "?" for what is none. */
+static void copy_id(char *ret, size_t cap, const char *s) {
+        copy_cut(ret, cap, s);
+        if (ret[0] == 0 || ret[strspn(ret, "0123456789abcdef")] != 0)
+                copy_cut(ret, cap, "?");
+}
+
+void audit_open_exec_fill(struct audit_open_exec *o, const struct audit_exec *x,
+                          const struct audit_command *c) {
+        memset(o, 0, sizeof(*o));
+        copy_id(o->exec_id, sizeof(o->exec_id), x->exec_id);
+        copy_id(o->container_id, sizeof(o->container_id), x->container_id);
+        copy_cut(o->profile, sizeof(o->profile), x->profile);
+        copy_cut(o->session, sizeof(o->session), x->session);
+        o->caller = x->caller;
+        o->pool_hit = x->pool_hit;
+        o->command_total = c->total;
+        o->command_len = (uint16_t)(c->len < sizeof(o->command) ? c->len : sizeof(o->command));
+        memcpy(o->command, c->head, o->command_len);
+}
+
+/* How many bytes of the command a line shows: a character that the slot cut is left out. */
+static size_t whole_chars(const uint8_t *p, size_t len) {
+        for (size_t back = 1; back <= 3 && back <= len; back++) {
+                uint8_t lead = p[len - back];
+
+                if (lead < 0x80)
+                        break;
+                if (lead < 0xc0)
+                        continue;
+                if ((back < 2 && lead >= 0xc0) || (back < 3 && lead >= 0xe0) ||
+                    (back < 4 && lead >= 0xf0))
+                        return len - back;
+                break;
+        }
+        return len;
+}
+
+static void line_command(struct text *t, const struct audit_open_exec *o) {
+        size_t len = o->command_len;
+
+        if (o->command_total > len)
+                len = whole_chars(o->command, len);
+        text_addf(t, " cmd=\"");
+        text_add_cut(t, o->command, len, o->command_total, sizeof(o->command));
+        text_addf(t, "\"");
+}
+
+static void line_quoted(struct text *t, const char *name, const char *value) {
+        text_addf(t, " %s=\"", name);
+        text_add_escaped(t, value, strlen(value));
+        text_addf(t, "\"");
+}
+
+static void line_tail(struct text *t, const struct audit_open_exec *o, const char *cause) {
+        text_addf(t, " exec=%s uid=%" PRIu32, o->exec_id, (uint32_t)o->caller.uid);
+        line_quoted(t, "profile", o->profile);
+        if (o->session[0])
+                line_quoted(t, "session", o->session);
+        text_addf(t, " cause=%s", cause);
+        if (o->command_total > sizeof(o->command))
+                text_addf(t, " cmd_len=%" PRIu64, o->command_total);
+}
+
+void audit_line_end(struct text *t, const struct audit_open_exec *o, const struct audit_end *end) {
+        if (end->unknown) {
+                audit_line_unknown(t, o);
+                return;
+        }
+        text_addf(t, "%s rc=%d dur=%" PRIu64 "ms out=%" PRIu64 "L cid=%s",
+                  o->pool_hit ? "POOL HIT=true" : "COLD DONE", end->code, end->wall_us / 1000,
+                  end->lines, o->container_id);
+        line_command(t, o);
+        line_tail(t, o, cause_name((uint8_t)end->cause));
+        if (end->truncated)
+                text_addf(t, " truncated=true");
+}
+
+void audit_line_unknown(struct text *t, const struct audit_open_exec *o) {
+        text_addf(t, "UNKNOWN cid=%s", o->container_id);
+        line_command(t, o);
+        line_tail(t, o, "unknown");
+}
+
+void audit_line_rejected(struct text *t, const struct audit_open_exec *o, const char *reason,
+                         uint64_t length) {
+        if (length > 0)
+                text_addf(t, "REJECTED %" PRIu64 "B", length);
+        else
+                text_addf(t, "REJECTED %s", reason);
+        line_command(t, o);
+        line_tail(t, o, "rejected");
+        text_addf(t, " reason=%s", reason);
+}
+
+/* ausearch -ua and -ui find uid=, the first name that ends in "uid"; but what -i prints for a second
+ * uid= or auid= of an enriched record is the name that belongs to the first, the manager's. So the
+ * caller stands there as id= again and its login uid as sauid=. Hex digits are quoted: in a TRUSTED_APP
+ * record -i would decode them. */
+static void fields_head(struct text *t, const char *op, const struct audit_open_exec *o) {
+        text_addf(t,
+                  "op=%s exec=\"%s\" uid=%" PRIu32 " id=%" PRIu32 " sauid=%" PRIu32 " pid=%d cid=\"%s\"",
+                  op, o->exec_id, (uint32_t)o->caller.uid, (uint32_t)o->caller.uid, o->caller.loginuid,
+                  (int)o->caller.pid, o->container_id);
+        audit_kernel_encode(t, "profile", o->profile, strlen(o->profile));
+        if (o->session[0])
+                audit_kernel_encode(t, "session", o->session, strlen(o->session));
+}
+
+static void fields_command(struct text *t, const struct audit_command *c) {
+        audit_kernel_encode(t, "cmd", c->head, c->len);
+        if (c->total > c->len)
+                text_addf(t, " cmd_len=%" PRIu64 " cmd_sha256=\"%s\"", c->total, c->sha256);
+}
+
+void audit_fields_stamp(struct text *t, const struct trail_stamp *stamp) {
+        if (stamp->seq > 0)
+                text_addf(t, " seq=%" PRIu64 " hash=\"%s\"", stamp->seq, stamp->hash);
+        else
+                text_addf(t, " seq=? hash=?");
+}
+
+void audit_fields_start(struct text *t, const struct audit_open_exec *o, const struct audit_command *c) {
+        fields_head(t, "exec-start", o);
+        text_addf(t, " pool=%s", o->pool_hit ? "hit" : "cold");
+        fields_command(t, c);
+}
+
+void audit_fields_end(struct text *t, const struct audit_open_exec *o, const struct audit_end *end,
+                      const struct trail_stamp *stamp) {
+        fields_head(t, "exec-end", o);
+        if (end->unknown)
+                text_addf(t, " cause=unknown rc=?");
+        else
+                text_addf(t, " cause=%s rc=%d", cause_name((uint8_t)end->cause), end->code);
+        audit_fields_stamp(t, stamp);
+}
+
+void audit_fields_rejected(struct text *t, const struct audit_open_exec *o,
+                           const struct audit_command *c, const char *reason, uint64_t length,
+                           const struct trail_stamp *stamp) {
+        fields_head(t, "exec-rejected", o);
+        text_addf(t, " reason=%s", reason);
+        if (length > 0)
+                text_addf(t, " bytes=%" PRIu64, length);
+        fields_command(t, c);
+        audit_fields_stamp(t, stamp);
+}

@@ -1,0 +1,28 @@
+/* The fields of both trails, in their fixed order: docs/audit.md is this file as a table. */
+#pragma once
+
+#include "manager/audit.h"
+#include "manager/audit_command.h"
+#include "manager/audit_kernel.h"
+#include "manager/audit_state.h"
+#include "manager/escape.h"
+#include "manager/trail.h"
+
+/* An exec in the form that is kept over its life: strings cut to their slots, ids checked. */
+void audit_open_exec_fill(struct audit_open_exec *o, const struct audit_exec *x,
+                          const struct audit_command *c);
+
+/* Bodies of readable lines. */
+void audit_line_end(struct text *t, const struct audit_open_exec *o, const struct audit_end *end);
+void audit_line_unknown(struct text *t, const struct audit_open_exec *o);
+void audit_line_rejected(struct text *t, const struct audit_open_exec *o, const char *reason,
+                         uint64_t length);
+
+/* Fields of kernel records. @stamp is the line that says the same. */
+void audit_fields_start(struct text *t, const struct audit_open_exec *o, const struct audit_command *c);
+void audit_fields_end(struct text *t, const struct audit_open_exec *o, const struct audit_end *end,
+                      const struct trail_stamp *stamp);
+void audit_fields_rejected(struct text *t, const struct audit_open_exec *o,
+                           const struct audit_command *c, const char *reason, uint64_t length,
+                           const struct trail_stamp *stamp);
+void audit_fields_stamp(struct text *t, const struct trail_stamp *stamp);

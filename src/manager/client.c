@@ -1,0 +1,207 @@
+/* A caller's connection: HELLO, one request, its answer. Who it is was read from the socket at accept. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "common/cleanup.h"
+#include "common/exitcode.h"
+#include "common/log.h"
+#include "manager/manager.h"
+
+/* An answered client that does not close its end is closed after this. */
+#define LINGER_MS 5000
+
+void client_finish(struct client *c, uint8_t type, const void *payload, size_t len) {
+        c->answered = true;
+        c->exec = NULL;
+        c->since_ms = now_ms();
+        conn_send(&c->conn, type, 0, c->channel, payload, len);
+        conn_pause(&c->conn, true);
+}
+
+void client_reject(struct client *c, uint8_t exit_code, const char *fmt, ...) {
+        char line[PROTO_LINE_MAX];
+        uint8_t buf[PROTO_LINE_MAX + 64];
+        struct reject r = { exit_code, line };
+        va_list ap;
+
+        va_start(ap, fmt);
+        vsnprintf(line, sizeof(line), fmt, ap);
+        va_end(ap);
+        c->m->n_rejected++;
+        client_finish(c, FRAME_REJECT, buf, (size_t)reject_encode(&r, buf, sizeof(buf)));
+}
+
+static void client_free(struct client *c) {
+        if (c->exec)
+                exec_hangup(c->exec);
+        LIST_REMOVE(c, link);
+        c->m->n_clients--;
+        conn_done(&c->conn);
+        peer_done(&c->peer);
+        free(c->request);
+        free(c);
+}
+
+static int on_hello(struct client *c, const struct frame *f) {
+        struct hello mine = { FRAME_VERSION, HELLO_MANAGER, "hermes-sandboxd " VERSION }, h;
+        uint8_t buf[256];
+
+        if (f->type != FRAME_HELLO || hello_decode(f->payload, f->len, &h) < 0 || h.role != HELLO_CLIENT)
+                return -EPROTO;
+        c->greeted = true;
+        conn_queue(&c->conn, FRAME_HELLO, 0, 0, buf, (size_t)hello_encode(&mine, buf, sizeof(buf)));
+        if (h.version != FRAME_VERSION)
+                client_reject(c, EXIT_SANDBOX,
+                              "the client speaks frame version %u, hermes-sandboxd %u: "
+                              "install the same version of both",
+                              h.version, FRAME_VERSION);
+        return 0;
+}
+
+/* Joins the frames of an EXEC. What is too long is counted and not kept. */
+static int on_exec(struct client *c, const struct frame *f) {
+        if (c->request_total > 0 && f->channel != c->channel)
+                return -EPROTO;
+        c->channel = f->channel;
+        c->request_total += f->len;
+        if (c->request_total <= PROTO_EXEC_MAX && f->len > 0) {
+                uint8_t *p = realloc(c->request, c->request_len + f->len);
+
+                if (!p)
+                        abort();
+                memcpy(p + c->request_len, f->payload, f->len);
+                c->request = p;
+                c->request_len += f->len;
+        }
+        if (f->flags & FRAME_MORE)
+                return 0;
+        if (c->request_total > PROTO_EXEC_MAX)
+                client_reject(c, EXIT_USAGE, "the request has %llu bytes: at most %u fit",
+                              (unsigned long long)c->request_total, PROTO_EXEC_MAX);
+        else {
+                uint8_t *p = c->request;
+
+                c->request = NULL;
+                exec_request(c, p, c->request_len);
+        }
+        return 0;
+}
+
+static int on_status(struct client *c, const struct frame *f) {
+        _cleanup_free_ char *text = NULL;
+        size_t len, done = 0;
+
+        if (f->len != 1 || f->payload[0] > 1 || f->flags)
+                return -EPROTO;
+        c->channel = f->channel;
+        if (!peer_allowed(&c->peer, &c->m->policy)) {
+                client_reject(c, EXIT_NOT_ALLOWED, "status: uid %u is not in group hermes-sandbox",
+                              (unsigned)c->peer.uid);
+                return 0;
+        }
+        text = status_text(c->m, f->payload[0], &len);
+        if (!text)
+                abort();
+        for (; len - done > FRAME_PAYLOAD_MAX; done += FRAME_PAYLOAD_MAX)
+                conn_queue(&c->conn, FRAME_STATUS, FRAME_MORE, c->channel, text + done,
+                           FRAME_PAYLOAD_MAX);
+        client_finish(c, FRAME_STATUS, text + done, len - done);
+        return 0;
+}
+
+static int on_frame(void *userdata, const struct frame *f) {
+        struct client *c = userdata;
+
+        if (!c->greeted)
+                return on_hello(c, f);
+        if (c->answered)
+                return 0;
+        if (c->exec)
+                return exec_client_frame(c->exec, f);
+        switch (f->type) {
+        case FRAME_EXEC:
+                return on_exec(c, f);
+        case FRAME_STATUS:
+                return on_status(c, f);
+        default:
+                return -EPROTO;
+        }
+}
+
+static void on_end(void *userdata, int r) {
+        struct client *c = userdata;
+
+        if (r == -EPROTO || r == -ENOBUFS)
+                log_line(LOG_P_WARNING, "a client of uid %u (pid %d) broke the protocol",
+                         (unsigned)c->peer.uid, (int)c->peer.pid);
+        client_free(c);
+}
+
+static bool too_many(const struct manager *m, uid_t uid) {
+        const struct client *c;
+        unsigned n = 0;
+
+        if (m->n_clients < CLIENTS_PER_UID)
+                return false;
+        LIST_FOREACH(c, &m->clients, link)
+        n += c->peer.uid == uid;
+        return n >= CLIENTS_PER_UID || m->n_clients >= CLIENTS_MAX;
+}
+
+static void take(struct manager *m, int fd) {
+        struct client *c = calloc(1, sizeof(*c));
+
+        if (!c || peer_get(fd, &c->peer) < 0) {
+                close_fd(fd);
+                free(c);
+                return;
+        }
+        c->m = m;
+        c->since_ms = now_ms();
+        if (conn_init(&c->conn, m->event, fd, FRAME_FROM_CLIENT, on_frame, on_end, c) < 0) {
+                peer_done(&c->peer);
+                free(c);
+                return;
+        }
+        LIST_INSERT_HEAD(&m->clients, c, link);
+        m->n_clients++;
+        if (too_many(m, c->peer.uid)) {
+                uint8_t buf[256];
+                struct hello h = { FRAME_VERSION, HELLO_MANAGER, "hermes-sandboxd " VERSION };
+
+                c->greeted = true;
+                c->channel = 1;
+                conn_queue(&c->conn, FRAME_HELLO, 0, 0, buf, (size_t)hello_encode(&h, buf, sizeof(buf)));
+                client_reject(c, EXIT_SANDBOX,
+                              "rejected: uid %u has %u connections open: wait for some to end",
+                              (unsigned)c->peer.uid, CLIENTS_PER_UID);
+                return;
+        }
+        /* The request is on its way behind the connect: it need not wait for another turn. */
+        conn_poke(&c->conn);
+}
+
+void client_accept(struct manager *m) {
+        for (int i = 0; i < 64; i++) {
+                int fd = accept4(m->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+                if (fd < 0)
+                        return;
+                take(m, fd);
+        }
+}
+
+void clients_check(struct manager *m, uint64_t now) {
+        struct client *c, *next;
+
+        for (c = LIST_FIRST(&m->clients); c; c = next) {
+                next = LIST_NEXT(c, link);
+                if (c->answered ? now - c->since_ms > LINGER_MS && c->conn.out_len == 0
+                                : !c->exec && now - c->since_ms > FIRST_FRAME_MS)
+                        client_free(c);
+        }
+}

@@ -1,0 +1,300 @@
+#include "manager/conn.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "common/cleanup.h"
+
+/* What is read at once, from any connection. */
+#define CONN_READ (4 * FRAME_MAX)
+/* A peer that lets more than this wait does not play by the credit it was given: both windows of a
+ * command in frames of one byte each stay below it. */
+#define CONN_OUT_MAX (8u << 20)
+
+/* The loop is single-threaded and no handler reads another connection: one buffer serves all. */
+static uint8_t scratch[CONN_READ];
+
+static void want(struct conn *c, uint32_t events) {
+        if (events != c->events && sd_event_source_set_io_events(c->source, events) >= 0)
+                c->events = events;
+}
+
+static void want_now(struct conn *c) {
+        want(c, (c->paused ? EPOLLRDHUP : EPOLLIN) | (c->out_len > 0 ? EPOLLOUT : 0));
+}
+
+/* Keeps @len bytes for the next turn. */
+static int keep(struct conn *c, const uint8_t *p, size_t len) {
+        uint8_t *in = c->in;
+
+        if (len > 0 && p != c->in) {
+                in = realloc(c->in, len);
+                if (!in)
+                        return -ENOMEM;
+                memmove(in, p, len);
+        } else if (len == 0) {
+                free(c->in);
+                in = NULL;
+        }
+        c->in = in;
+        c->in_len = len;
+        return 0;
+}
+
+/* Parses @buf[0..len) and keeps the rest. */
+static int digest(struct conn *c, uint8_t *buf, size_t len) {
+        size_t done = 0;
+
+        while (!c->paused) {
+                struct frame f;
+                size_t used;
+                int r = frame_parse(buf + done, len - done, c->peer, &f, &used);
+
+                if (r < 0)
+                        return r;
+                if (r == 0)
+                        break;
+                done += used;
+                r = c->on_frame(c->userdata, &f);
+                if (r < 0)
+                        return r;
+        }
+        return keep(c, buf + done, len - done);
+}
+
+static int receive(struct conn *c) {
+        size_t have = c->in_len;
+        ssize_t n;
+
+        if (c->paused)
+                return 0;
+        memcpy(scratch, c->in ? c->in : scratch, have);
+        n = recv(c->fd, scratch + have, sizeof(scratch) - have, MSG_DONTWAIT);
+        if (n == 0)
+                return -ECONNRESET;
+        if (n < 0)
+                return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+        return digest(c, scratch, have + (size_t)n);
+}
+
+static int send_queue(struct conn *c) {
+        while (c->out_len > 0) {
+                ssize_t n = send(c->fd, c->out + c->out_start, c->out_len, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return errno == EAGAIN ? 0 : -errno;
+                c->out_start += (size_t)n;
+                c->out_len -= (size_t)n;
+                c->last_grows = false;
+        }
+        free(c->out);
+        c->out = NULL;
+        c->out_start = c->out_cap = 0;
+        return 0;
+}
+
+int conn_poke(struct conn *c) {
+        int r = receive(c);
+
+        if (r < 0)
+                c->on_end(c->userdata, r);
+        return r;
+}
+
+static int on_io(sd_event_source *s, int fd, uint32_t revents, void *userdata) {
+        struct conn *c = userdata;
+        int r = 0;
+
+        (void)s;
+        (void)fd;
+        if (c->overrun)
+                r = -ENOBUFS;
+        if (r == 0 && revents & EPOLLOUT)
+                r = send_queue(c);
+        if (r == 0 && revents & EPOLLIN)
+                r = receive(c);
+        /* While it is paused nothing is read, and the end shows only here. */
+        else if (r == 0 && revents & (EPOLLHUP | EPOLLERR | EPOLLRDHUP))
+                r = -ECONNRESET;
+        if (r < 0)
+                c->on_end(c->userdata, r);
+        else
+                want_now(c);
+        return 0;
+}
+
+int conn_init(struct conn *c, sd_event *event, int fd, enum frame_from peer,
+              int (*on_frame)(void *, const struct frame *), void (*on_end)(void *, int),
+              void *userdata) {
+        int r;
+
+        *c = (struct conn){ .fd = fd,
+                            .peer = peer,
+                            .events = EPOLLIN,
+                            .on_frame = on_frame,
+                            .on_end = on_end,
+                            .userdata = userdata };
+        r = sd_event_add_io(event, &c->source, fd, EPOLLIN, on_io, c);
+        if (r < 0)
+                conn_done(c);
+        return r < 0 ? r : 0;
+}
+
+void conn_done(struct conn *c) {
+        c->source = sd_event_source_disable_unref(c->source);
+        c->fd = close_fd(c->fd);
+        free(c->in);
+        free(c->out);
+        c->in = c->out = NULL;
+        c->in_len = c->out_len = c->out_start = c->out_cap = 0;
+}
+
+/* Room for @len more bytes at the end of the queue. */
+static uint8_t *reserve(struct conn *c, size_t len) {
+        if (c->out_start + c->out_len + len > c->out_cap) {
+                if (c->out_start > 0) {
+                        memmove(c->out, c->out + c->out_start, c->out_len);
+                        c->last_frame -= c->last_grows ? c->out_start : 0;
+                        c->out_start = 0;
+                }
+                if (c->out_len + len > c->out_cap) {
+                        size_t cap = c->out_len + len + c->out_cap / 2;
+                        uint8_t *out = realloc(c->out, cap);
+
+                        if (!out)
+                                abort(); /* crash-only: see CONVENTIONS on memory in the daemons */
+                        c->out = out;
+                        c->out_cap = cap;
+                }
+        }
+        return c->out + c->out_start + c->out_len;
+}
+
+/* A stream's bytes join the last queued frame where that is of the same stream: small writes to a peer
+ * that does not read must not cost a header each. */
+static bool grow_last(struct conn *c, uint8_t type, uint8_t flags, uint32_t channel, const void *payload,
+                      size_t len) {
+        struct frame f;
+        size_t used;
+        uint8_t *head;
+
+        if (!c->last_grows || flags || (type != FRAME_STDOUT && type != FRAME_STDERR))
+                return false;
+        if (frame_parse(c->out + c->last_frame, c->out_start + c->out_len - c->last_frame,
+                        FRAME_FROM_MANAGER, &f, &used) != 1 ||
+            f.type != type || f.channel != channel || f.len + len > FRAME_PAYLOAD_MAX)
+                return false;
+        memcpy(reserve(c, len), payload, len);
+        head = c->out + c->last_frame;
+        frame_put_header(head, type, 0, channel, f.len + (uint32_t)len);
+        c->out_len += len;
+        return true;
+}
+
+void conn_queue(struct conn *c, uint8_t type, uint8_t flags, uint32_t channel, const void *payload,
+                size_t len) {
+        uint8_t *p;
+
+        if (c->fd < 0 || c->overrun || grow_last(c, type, flags, channel, payload, len))
+                return;
+        p = reserve(c, FRAME_HEADER + len);
+        frame_put_header(p, type, flags, channel, (uint32_t)len);
+        if (len > 0)
+                memcpy(p + FRAME_HEADER, payload, len);
+        c->last_frame = (size_t)(p - c->out);
+        c->last_grows = true;
+        c->out_len += FRAME_HEADER + len;
+        if (c->out_len > CONN_OUT_MAX && !c->overrun) {
+                c->overrun = true;
+                shutdown(c->fd, SHUT_RDWR); /* the loop sees it and calls on_end */
+        }
+}
+
+void conn_flush(struct conn *c) {
+        if (c->fd < 0)
+                return;
+        /* A failed send shows as an error event of the loop, where the owner can handle it. */
+        (void)send_queue(c);
+        want_now(c);
+}
+
+void conn_send(struct conn *c, uint8_t type, uint8_t flags, uint32_t channel, const void *payload,
+               size_t len) {
+        uint8_t head[FRAME_HEADER];
+        struct iovec iov[3] = { { c->out ? c->out + c->out_start : NULL, c->out_len },
+                                { head, sizeof(head) },
+                                { (void *)payload, len } };
+        struct msghdr mh = { .msg_iov = iov, .msg_iovlen = 3 };
+        size_t total = c->out_len + sizeof(head) + len, sent = 0;
+        ssize_t n;
+
+        if (c->fd < 0)
+                return;
+        /* Behind a queue that the socket has already refused, it only joins the queue. */
+        if (c->events & EPOLLOUT) {
+                conn_queue(c, type, flags, channel, payload, len);
+                return;
+        }
+        frame_put_header(head, type, flags, channel, (uint32_t)len);
+        n = sendmsg(c->fd, &mh, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n > 0)
+                sent = (size_t)n;
+        if (sent < c->out_len) {
+                c->out_start += sent;
+                c->out_len -= sent;
+                c->last_grows = c->last_grows && sent == 0;
+                conn_queue(c, type, flags, channel, payload, len);
+        } else {
+                size_t skip = sent - c->out_len;
+
+                c->out_start = c->out_len = 0;
+                c->last_grows = false;
+                if (sent < total) {
+                        uint8_t *p = reserve(c, total - sent);
+
+                        if (skip < sizeof(head)) {
+                                memcpy(p, head + skip, sizeof(head) - skip);
+                                p += sizeof(head) - skip;
+                                skip = sizeof(head);
+                        }
+                        if (len > 0)
+                                memcpy(p, (const uint8_t *)payload + (skip - sizeof(head)),
+                                       len - (skip - sizeof(head)));
+                        c->out_len = total - sent;
+                } else {
+                        free(c->out);
+                        c->out = NULL;
+                        c->out_cap = 0;
+                }
+        }
+        want_now(c);
+}
+
+void conn_pause(struct conn *c, bool paused) {
+        if (c->paused == paused)
+                return;
+        c->paused = paused;
+        if (!paused && c->in_len > 0) {
+                /* Frames that came meanwhile: handled as if they had come now, and not through the
+                 * shared buffer, which another connection's handler may be standing in. */
+                _cleanup_free_ uint8_t *kept = c->in;
+                size_t len = c->in_len;
+                int r;
+
+                c->in = NULL;
+                c->in_len = 0;
+                r = digest(c, kept, len);
+                if (r < 0) {
+                        c->on_end(c->userdata, r);
+                        return;
+                }
+        }
+        if (c->fd >= 0)
+                want_now(c);
+}

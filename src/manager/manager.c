@@ -1,0 +1,422 @@
+/*
+ * Start, signals, reload, end.
+ *
+ * Start: config, both trails (what an earlier life left open is closed in them), the socket, then the
+ * broker; when it answers, every container that is in its records and not in this process is removed, and
+ * only then the pools fill. End: no new request, what runs is cancelled, every sandbox goes, POOL-STOP.
+ */
+#include "manager/manager.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <systemd/sd-daemon.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/exitcode.h"
+#include "common/log.h"
+
+#define TICK_US 1000000
+/* How long the end may take: a stopping engine must not hold a machine's shutdown. */
+#define STOP_MS 20000
+
+uint64_t now_us(void) {
+        struct timespec ts;
+
+        clock_gettime(CLOCK_MONOTONIC, &ts);
+        return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+uint64_t now_ms(void) {
+        return now_us() / 1000;
+}
+
+/* --- what an earlier life left behind ------------------------------------------------------------ */
+
+static bool is_mine(struct manager *m, const char *id) {
+        struct sandbox *sb;
+        struct pool *p;
+
+        LIST_FOREACH(p, &m->pools, link)
+        TAILQ_FOREACH(sb, &p->sandboxes, link)
+        if (strcmp(sb->id, id) == 0)
+                return true;
+        return false;
+}
+
+static void sweep_from(struct manager *m, const char *after);
+
+static void listed(void *userdata, const struct engine_msg *answer, int fd) {
+        struct manager *m = userdata;
+
+        close_fd(fd);
+        if (answer->type != ENGINE_LISTED)
+                return; /* the engine is down: the sweep starts again when it is up */
+        for (uint16_t i = 0; i < answer->n_listed; i++) {
+                const char *id = answer->listed[i].container;
+
+                if (is_mine(m, id))
+                        continue;
+                log_line(LOG_P_INFO, "sandbox %.12s is left from an earlier life: removed", id);
+                broker_ask(&m->broker, &(struct engine_msg){ .type = ENGINE_REMOVE, .container = id },
+                           broker_ignore, NULL);
+        }
+        if (answer->more && answer->n_listed > 0)
+                sweep_from(m, answer->listed[answer->n_listed - 1].container);
+        else {
+                m->swept = true;
+                pools_fill(m);
+        }
+}
+
+static void sweep_from(struct manager *m, const char *after) {
+        broker_ask(&m->broker, &(struct engine_msg){ .type = ENGINE_LIST, .container = after }, listed,
+                   m);
+}
+
+/* --- the broker's events ------------------------------------------------------------------------- */
+
+static void on_connected(void *userdata) {
+        struct manager *m = userdata;
+
+        m->swept = false;
+        pools_update(m);
+        /* A second greeting of the same broker: the engine's state does not change with it. */
+        if (m->broker.state == ENGINE_UP)
+                sweep_from(m, "");
+}
+
+static void on_gone(void *userdata) {
+        struct manager *m = userdata;
+
+        m->swept = false;
+}
+
+static void on_state(void *userdata) {
+        struct manager *m = userdata;
+        struct pool *p;
+
+        if (m->broker.state == ENGINE_UP) {
+                log_line(LOG_P_INFO, "the engine is up");
+                LIST_FOREACH(p, &m->pools, link)
+                p->retry_ms = 0;
+                if (!m->swept)
+                        sweep_from(m, "");
+                return;
+        }
+        log_line(LOG_P_WARNING, "%s", m->broker.state_text);
+        m->swept = false;
+        /* Who waits gets a clear answer now, unless a sandbox is on its way already. */
+        LIST_FOREACH(p, &m->pools, link) {
+                struct exec *x;
+
+                while (p->n_creating + p->n_starting == 0 && (x = TAILQ_FIRST(&p->queue)))
+                        exec_refuse(x, "no_engine", m->broker.state_text);
+        }
+}
+
+static void on_died(void *userdata, const char *container) {
+        struct manager *m = userdata;
+        struct sandbox *sb;
+        struct pool *p;
+
+        LIST_FOREACH(p, &m->pools, link)
+        TAILQ_FOREACH(sb, &p->sandboxes, link)
+        if (strcmp(sb->id, container) == 0) {
+                bool starting = sb->state == SANDBOX_STARTING;
+
+                /* What it sent before its end is still in the socket: that end is seen there. */
+                if (sb->connected)
+                        return;
+                sandbox_discard(sb, "its container ended");
+                if (starting)
+                        pool_failed(p,
+                                    "a sandbox ended before its agent answered: see the engine's log");
+                return;
+        }
+}
+
+static const struct broker_events broker_events = { on_connected, on_gone, on_state, on_died };
+
+/* --- the socket ---------------------------------------------------------------------------------- */
+
+static int on_listen(sd_event_source *s, int fd, uint32_t revents, void *userdata) {
+        (void)s;
+        (void)fd;
+        (void)revents;
+        client_accept(userdata);
+        return 0;
+}
+
+/* The group comes from the folder's setgid bit, the mode from the umask: nothing is changed afterwards. */
+static int bind_socket(const char *dir, struct errmsg *e) {
+        struct sockaddr_un sa = { .sun_family = AF_UNIX };
+        _cleanup_fd_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        mode_t old;
+        int r;
+
+        if (fd < 0)
+                return errmsg_set(e, -errno, "socket: %s", strerror(errno));
+        if (snprintf(sa.sun_path, sizeof(sa.sun_path), "%s/pool.sock", dir) >= (int)sizeof(sa.sun_path))
+                return errmsg_set(e, -ENAMETOOLONG, "%s/pool.sock: longer than a socket's path may be",
+                                  dir);
+        unlink(sa.sun_path);
+        old = umask(0117);
+        r = bind(fd, (struct sockaddr *)&sa, sizeof(sa)) < 0 ? -errno : 0;
+        umask(old);
+        if (r < 0 || listen(fd, SOMAXCONN) < 0)
+                return errmsg_set(e, r ? r : -errno, "%s: %s: is the folder there and %s's?",
+                                  sa.sun_path, strerror(r ? -r : errno), "_hermes-sandbox");
+        return take_fd(&fd);
+}
+
+static int open_socket(struct manager *m, struct errmsg *e) {
+        int n = sd_listen_fds(1);
+
+        if (n > 1 || (n == 1 && !sd_is_socket_unix(SD_LISTEN_FDS_START, SOCK_STREAM, 1, NULL, 0)))
+                return errmsg_set(e, -EINVAL,
+                                  "the service manager passed something else than one listening socket");
+        m->listen_fd = n == 1 ? SD_LISTEN_FDS_START : bind_socket(m->options.runtime_dir, e);
+        if (m->listen_fd < 0)
+                return m->listen_fd;
+        return sd_event_add_io(m->event, &m->listen_source, m->listen_fd, EPOLLIN, on_listen, m);
+}
+
+/* --- time ---------------------------------------------------------------------------------------- */
+
+static int on_tick(sd_event_source *s, uint64_t usec, void *userdata) {
+        struct manager *m = userdata;
+        struct sandbox *sb, *next;
+        uint64_t now = now_ms();
+        struct pool *p;
+
+        (void)usec;
+        clients_check(m, now);
+        LIST_FOREACH(p, &m->pools, link) {
+                for (sb = TAILQ_FIRST(&p->sandboxes); sb; sb = next) {
+                        next = TAILQ_NEXT(sb, link);
+                        sandbox_check(sb, now);
+                }
+                pool_fill(p);
+        }
+        sd_event_source_set_time_relative(s, TICK_US);
+        sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
+        return 0;
+}
+
+/* --- reload and end ------------------------------------------------------------------------------ */
+
+static void apply_log_level(const struct config *c) {
+        static const enum log_priority levels[] = {
+                [LOG_LEVEL_DEBUG] = LOG_P_DEBUG,
+                [LOG_LEVEL_INFO] = LOG_P_INFO,
+                [LOG_LEVEL_WARNING] = LOG_P_WARNING,
+                [LOG_LEVEL_ERROR] = LOG_P_ERROR,
+        };
+
+        log_set_level(levels[c->log_level]);
+}
+
+static int on_reload(sd_event_source *s, const struct signalfd_siginfo *si, void *userdata) {
+        struct manager *m = userdata;
+        struct config *c, *old = m->config;
+        struct errmsg e;
+
+        (void)s;
+        (void)si;
+        sd_notify(0, "RELOADING=1");
+        if (config_load(m->options.config_path, m->options.config_dir, &c, &e) < 0)
+                log_line(LOG_P_ERROR, "reload refused, the config in force stays: %s", e.text);
+        else {
+                m->config = c;
+                apply_log_level(c);
+                pools_update(m);
+                config_free(old);
+                log_line(LOG_P_INFO, "the config was read again");
+        }
+        sd_notify(0, "READY=1");
+        return 0;
+}
+
+static unsigned count_sandboxes(const struct manager *m) {
+        const struct pool *p;
+        unsigned n = 0;
+
+        LIST_FOREACH(p, &m->pools, link)
+        n += p->n_warm + p->n_starting + p->n_busy;
+        return n;
+}
+
+static unsigned wanted_sandboxes(const struct config *c) {
+        unsigned n = 0;
+
+        for (size_t i = 0; i < c->n_profiles; i++)
+                n += c->profiles[i].size;
+        return n;
+}
+
+static bool all_gone(const struct manager *m) {
+        return count_sandboxes(m) == 0 && m->n_creating == 0 && LIST_EMPTY(&m->broker.requests);
+}
+
+static int on_stop(sd_event_source *s, const struct signalfd_siginfo *si, void *userdata) {
+        struct manager *m = userdata;
+        struct sandbox *sb;
+        struct exec *x, *next;
+        struct pool *p;
+
+        (void)s;
+        (void)si;
+        if (m->stopping)
+                return 0;
+        m->stopping = true;
+        sd_notify(0, "STOPPING=1");
+        m->listen_source = sd_event_source_disable_unref(m->listen_source);
+        for (x = LIST_FIRST(&m->execs); x; x = next) {
+                next = LIST_NEXT(x, link);
+                if (x->state == EXEC_WAITING)
+                        exec_refuse(x, "stopping", "hermes-sandboxd is stopping");
+        }
+        if (audit_pool(m->audit, false, count_sandboxes(m)) < 0)
+                log_line(LOG_P_ERROR, "the pool's stop could not be recorded");
+        LIST_FOREACH(p, &m->pools, link)
+        while ((sb = TAILQ_FIRST(&p->sandboxes)))
+                sandbox_discard(sb, NULL);
+        return 0;
+}
+
+static void serve(struct manager *m) {
+        uint64_t until = 0;
+
+        while (!m->stopping || (!all_gone(m) && now_ms() < until)) {
+                if (sd_event_run(m->event, m->stopping ? 100000 : UINT64_MAX) < 0)
+                        return;
+                if (m->stopping && until == 0)
+                        until = now_ms() + STOP_MS;
+        }
+        if (!all_gone(m))
+                log_line(LOG_P_WARNING,
+                         "some sandboxes could not be removed in time: the next start does it");
+}
+
+static int add_signals(struct manager *m) {
+        sigset_t mask;
+        int r;
+
+        sigemptyset(&mask);
+        sigaddset(&mask, SIGTERM);
+        sigaddset(&mask, SIGINT);
+        sigaddset(&mask, SIGHUP);
+        sigprocmask(SIG_BLOCK, &mask, NULL);
+        signal(SIGPIPE, SIG_IGN);
+        r = sd_event_add_signal(m->event, NULL, SIGTERM, on_stop, m);
+        if (r >= 0)
+                r = sd_event_add_signal(m->event, NULL, SIGINT, on_stop, m);
+        if (r >= 0)
+                r = sd_event_add_signal(m->event, NULL, SIGHUP, on_reload, m);
+        return r;
+}
+
+/* The system's pair has CAP_AUDIT_WRITE, a single user's has not: recording in the kernel's trail can be
+ * required of the first alone. */
+static bool may_audit(void) {
+        struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+        struct __user_cap_data_struct caps[2];
+
+        return syscall(SYS_capget, &head, caps) == 0 && caps[0].effective & 1u << CAP_AUDIT_WRITE;
+}
+
+static int set_up(struct manager *m, struct errmsg *e) {
+        char state_file[4096];
+        int r;
+
+        r = config_load(m->options.config_path, m->options.config_dir, &m->config, e);
+        if (r < 0)
+                return r;
+        apply_log_level(m->config);
+        snprintf(state_file, sizeof(state_file), "%s/execs", m->options.state_dir);
+        r = audit_new(m->config, may_audit(), state_file, &m->audit, e);
+        if (r < 0)
+                return r;
+        r = audit_recover(m->audit);
+        if (r < 0)
+                return errmsg_set(e, r,
+                                  "the audit records of an earlier life could not be completed: %s",
+                                  strerror(-r));
+        r = sd_event_default(&m->event);
+        if (r >= 0)
+                r = add_signals(m);
+        if (r >= 0)
+                r = sd_event_add_time_relative(m->event, &m->tick, CLOCK_MONOTONIC, TICK_US, 100000,
+                                               on_tick, m);
+        if (r >= 0)
+                r = sd_event_add_time_relative(m->event, &m->announce, CLOCK_MONOTONIC, 0, 1000,
+                                               exec_announce, m);
+        if (r >= 0)
+                r = sd_event_add_time_relative(m->event, &m->retire, CLOCK_MONOTONIC, 0, 1000,
+                                               sandbox_retire, m);
+        if (r < 0)
+                return errmsg_set(e, r, "event loop: %s", strerror(-r));
+        sd_event_set_watchdog(m->event, true);
+        peer_policy_init(&m->policy);
+        r = open_socket(m, e);
+        if (r < 0)
+                return r;
+        r = broker_init(&m->broker, m->event, m->options.engine_socket, &broker_events, m);
+        if (r < 0)
+                return errmsg_set(e, r, "event loop: %s", strerror(-r));
+        pools_update(m);
+        r = audit_pool(m->audit, true, wanted_sandboxes(m->config));
+        return r < 0 ? errmsg_set(e, r, "the pool's start could not be recorded: %s", strerror(-r)) : 0;
+}
+
+static void tear_down(struct manager *m) {
+        broker_done(&m->broker);
+        pools_free(m);
+        m->tick = sd_event_source_disable_unref(m->tick);
+        m->announce = sd_event_source_disable_unref(m->announce);
+        m->retire = sd_event_source_disable_unref(m->retire);
+        m->listen_source = sd_event_source_disable_unref(m->listen_source);
+        close_fd(m->listen_fd);
+        audit_free(m->audit);
+        config_free(m->config);
+        m->event = sd_event_unref(m->event);
+}
+
+int manager_run(const struct manager_options *o) {
+        struct rlimit files;
+        struct manager m = { .options = *o, .listen_fd = -1, .started_ms = now_ms() };
+        struct errmsg e = { "" };
+        bool bad_config;
+        int r;
+
+        log_init("hermes-sandboxd");
+        LIST_INIT(&m.clients);
+        LIST_INIT(&m.execs);
+        LIST_INIT(&m.pools);
+        if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+                files.rlim_cur = files.rlim_max;
+                setrlimit(RLIMIT_NOFILE, &files);
+        }
+        r = set_up(&m, &e);
+        bad_config = r < 0 && !m.config;
+        if (r < 0)
+                log_line(LOG_P_ERROR, "%s", e.text);
+        else {
+                sd_notify(0, "READY=1");
+                serve(&m);
+        }
+        tear_down(&m);
+        return r == 0 ? 0 : bad_config ? EXIT_CONFIG : 1;
+}

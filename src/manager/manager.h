@@ -1,0 +1,248 @@
+/*
+ * hermes-sandboxd, the pool manager: the process that parses what callers and sandboxes send, and that
+ * reaches neither docker.sock nor root.
+ *
+ *     main.c      options
+ *     manager.c   start, signals, reload, end
+ *     conn.c      a framed connection
+ *     peer.c      who is at the other end of a socket, and may they
+ *     client.c    a caller's connection and its one request
+ *     exec.c      a command: from request to result, both trails, both ends' credit
+ *     order.c     what the agent is told; verdict.c: what the caller is told
+ *     pool.c      a profile's sandboxes: filled, claimed, queued for
+ *     sandbox.c   one sandbox: the agent's connection, handshake, pings
+ *     broker.c    the requests to hermes-engined
+ *     status.c    what is there; layers.c: what is really enforced
+ *     audit.c …   the two trails
+ *
+ * One thread, one sd-event loop, nothing blocks but the write of an audit record. Ownership: a pool owns
+ * its sandboxes, the manager owns clients and execs; an exec points to its client (NULL once the caller
+ * is gone) and to its sandbox (NULL while it waits).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+#include <systemd/sd-event.h>
+
+#include "common/engine_msg.h"
+#include "common/proto.h"
+#include "config/config.h"
+#include "manager/audit.h"
+#include "manager/broker.h"
+#include "manager/conn.h"
+#include "manager/peer.h"
+
+/* Connections of one uid, and of all. */
+#define CLIENTS_PER_UID 1024
+#define CLIENTS_MAX 4096
+/* A caller must have sent its request, and a new agent its handshake, within this time. */
+#define FIRST_FRAME_MS 5000
+#define HANDSHAKE_MS 15000
+#define PING_MS 5000
+#define PING_LOST_MS 15000
+/* Creations under way at once, over all pools. */
+#define CREATING_MAX 8
+
+struct manager_options {
+        const char *config_path, *config_dir;
+        const char *runtime_dir;   /* pool.sock */
+        const char *engine_socket; /* of hermes-engined */
+        const char *state_dir;
+};
+
+struct manager {
+        struct manager_options options;
+        sd_event *event;
+        struct config *config;
+        struct audit *audit;
+        struct broker broker;
+        struct peer_policy policy;
+
+        int listen_fd;
+        sd_event_source *listen_source, *tick;
+        sd_event_source *announce; /* sends the STARTED frames that still wait: exec_announce() */
+        bool announcing;           /* it is armed */
+        sd_event_source *retire;   /* throws away the sandboxes that are spent: sandbox_retire() */
+        bool retiring;             /* it is armed */
+        unsigned n_clients;
+        LIST_HEAD(, client) clients;
+        LIST_HEAD(, exec) execs;
+        LIST_HEAD(, pool) pools;
+        unsigned n_creating;
+        bool swept; /* what an earlier life left behind has been found and is being removed */
+        bool stopping;
+        bool started; /* POOL-START is recorded */
+        uint64_t started_ms;
+        uint64_t n_done, n_rejected, n_hits;
+};
+
+uint64_t now_ms(void);
+uint64_t now_us(void);
+
+/* Loads the config, opens everything, serves until a signal says to end. Returns the exit status. */
+int manager_run(const struct manager_options *o);
+
+/* --- pool.c ------------------------------------------------------------------------------------ */
+
+struct pool {
+        LIST_ENTRY(pool) link;
+        struct manager *m;
+        char *name;
+        const struct config_profile *profile; /* the config's; NULL once a reload has dropped it */
+        uint8_t recipe[CONFIG_RECIPE];        /* with the agent's hash: what a sandbox must have */
+        TAILQ_HEAD(, sandbox) sandboxes;
+        unsigned n_warm, n_creating, n_busy, n_starting;
+        TAILQ_HEAD(, exec) queue; /* waiting for a sandbox, first in first out */
+        unsigned n_queue, n_cold; /* n_cold: of these, who waits for a cold start */
+        bool image_ready, image_asked;
+        uint64_t retry_ms; /* after a failure: not before */
+        unsigned failures;
+        char error[ERRMSG_MAX]; /* why the last attempt failed, "" when it did not */
+        char probe[4096];       /* what the last agent said of its confinement */
+};
+
+/* Makes pools and config agree; called at the start and at each reload. */
+void pools_update(struct manager *m);
+void pools_free(struct manager *m);
+struct pool *pool_find(struct manager *m, const char *name);
+/* Starts as many creations as are wanted now. */
+void pool_fill(struct pool *p);
+void pools_fill(struct manager *m);
+/* Takes a warm sandbox, or NULL. */
+struct sandbox *pool_claim(struct pool *p);
+/* Queues @x; 0, or -ENOSPC when the queue is full. */
+int pool_wait(struct pool *p, struct exec *x);
+void pool_leave(struct pool *p, struct exec *x);
+/* A sandbox has become warm: to the first in the queue, or to the shelf. */
+void pool_offer(struct pool *p, struct sandbox *sb);
+/* An attempt failed: @line says why. Backs off, and tells those who cannot be served. */
+void pool_failed(struct pool *p, const char *line);
+
+/* --- sandbox.c --------------------------------------------------------------------------------- */
+
+enum sandbox_state {
+        SANDBOX_STARTING, /* the container runs, its agent has not said HELLO */
+        SANDBOX_WARM,
+        SANDBOX_BUSY,
+        SANDBOX_GONE, /* being thrown away */
+};
+
+struct sandbox {
+        TAILQ_ENTRY(sandbox) link;
+        struct pool *pool;
+        enum sandbox_state state;
+        char id[ENGINE_ID_LEN + 1];
+        pid_t pid; /* of its init process, as the engine says */
+        uint8_t recipe[CONFIG_RECIPE];
+        int listen_fd;
+        sd_event_source *listen_source;
+        struct conn conn;
+        bool connected;
+        bool spent; /* it has served, and goes at m->retire */
+        uint64_t born_ms, pinged_ms, ponged_ms;
+        unsigned uses;
+        uint32_t next_channel;
+        struct exec *exec; /* the one that runs in it (one-shot) */
+};
+
+/* A created container: takes over @listen_fd, waits for the agent. NULL when out of descriptors. */
+struct sandbox *sandbox_new(struct pool *p, const char *id, const uint8_t recipe[CONFIG_RECIPE],
+                            pid_t pid, int listen_fd);
+/* Throws it away: the container goes, the struct is freed. Not from its own frame handler. */
+void sandbox_discard(struct sandbox *sb, const char *why);
+/* The handler of m->retire. */
+int sandbox_retire(sd_event_source *s, uint64_t usec, void *userdata);
+/* Regular check: handshake late, ping lost. */
+void sandbox_check(struct sandbox *sb, uint64_t now);
+void sandbox_set_state(struct sandbox *sb, enum sandbox_state to);
+
+/* --- client.c ---------------------------------------------------------------------------------- */
+
+struct client {
+        LIST_ENTRY(client) link;
+        struct manager *m;
+        struct conn conn;
+        struct peer peer;
+        bool greeted;
+        bool answered; /* the final frame is sent; only the rest of the queue is waited for */
+        uint64_t since_ms;
+        uint32_t channel; /* of its request */
+        uint8_t *request; /* the EXEC payload so far, joined */
+        size_t request_len;
+        uint64_t request_total; /* also what was not kept */
+        struct exec *exec;
+};
+
+void client_accept(struct manager *m);
+/* The last frame and then the end of the connection. */
+void client_finish(struct client *c, uint8_t type, const void *payload, size_t len);
+__attribute__((format(printf, 3, 4))) void client_reject(struct client *c, uint8_t exit_code,
+                                                         const char *fmt, ...);
+void clients_check(struct manager *m, uint64_t now);
+
+/* --- exec.c ------------------------------------------------------------------------------------ */
+
+enum exec_state { EXEC_WAITING, EXEC_RUNNING, EXEC_ENDED };
+
+struct exec {
+        LIST_ENTRY(exec) link;
+        TAILQ_ENTRY(exec) queue_link;
+        struct manager *m;
+        enum exec_state state;
+        struct client *client;
+        struct pool *pool;
+        struct sandbox *sandbox;
+        sd_event_source *timer; /* while it waits: cold_after, then queue_timeout */
+        bool queued;            /* it stands in its pool's queue */
+        bool cold;              /* it waits for a cold start */
+        bool pool_hit;
+        uint8_t *payload; /* owns the strings of @request */
+        struct exec_request request;
+        size_t args_len; /* of request.args_wire: the arguments alone */
+        struct audit_exec audit;
+        char id[PROTO_EXEC_ID + 1];
+        char container[ENGINE_ID_LEN + 1];
+        char profile[PROTO_NAME_MAX + 1];
+        uint64_t begun_us, queued_ms;
+        uint32_t client_channel, channel;
+        uint64_t credit[2], bytes[2], lines[2]; /* stdout, stderr: what the agent may still send */
+        uint64_t stdin_credit;                  /* what the client may still send */
+        bool stdin_ended;
+        uint64_t output_limit; /* limits.output_bytes when it began; 0: none */
+};
+
+/* A whole request has come. Takes over @payload. Answers the client in every case. */
+void exec_request(struct client *c, uint8_t *payload, size_t len);
+/* A sandbox for a waiting exec. */
+void exec_assign(struct exec *x, struct sandbox *sb);
+/* It cannot be served: the line goes to the caller, exit code 125. */
+void exec_refuse(struct exec *x, const char *reason, const char *line);
+/* The handler of m->announce. */
+int exec_announce(sd_event_source *s, uint64_t usec, void *userdata);
+/* The caller has gone. */
+void exec_hangup(struct exec *x);
+/* Frames for it: from its client, from its agent. 0 or -EPROTO. */
+int exec_client_frame(struct exec *x, const struct frame *f);
+int exec_agent_frame(struct exec *x, const struct frame *f);
+/* Its sandbox has gone under it. */
+void exec_lost(struct exec *x, const char *why);
+
+/* --- status.c, layers.c ------------------------------------------------------------------------ */
+
+/* The whole answer, allocated; NULL when out of memory. */
+char *status_text(struct manager *m, bool as_json, size_t *ret_len);
+
+enum layer_state { LAYER_ACTIVE, LAYER_DEGRADED, LAYER_DISABLED, LAYER_UNSUPPORTED };
+struct layer {
+        const char *name;
+        enum layer_state state;
+        char why[200];
+};
+#define LAYERS_MAX 10
+/* What is really enforced in the pool's sandboxes, by what their agents saw. Returns how many of @ret are
+ * filled; 0 when no agent has spoken yet. */
+size_t layers_of(const struct pool *p, struct layer ret[LAYERS_MAX]);
+const char *layer_state_name(enum layer_state s);

@@ -1,0 +1,79 @@
+#include "manager/order.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/wire.h"
+
+#define HEAD_MAX (PROTO_PATH_MAX + 64)
+#define BASE_ENV 3
+/* Its bytes on the wire, HOME's being the longest. */
+#define BASE_ENV_MAX (PROTO_PATH_MAX + 64)
+
+size_t order_args_len(const struct exec_request *r) {
+        struct wire_in in;
+
+        wire_in_init(&in, r->args_wire, r->strings_len);
+        for (uint32_t i = 0; i < r->n_args; i++)
+                wire_get_str(&in, PROTO_EXEC_MAX);
+        return r->strings_len - in.left;
+}
+
+uint64_t order_command_bytes(const struct exec_request *r) {
+        /* Each string stands behind a length of four bytes and has its NUL. */
+        return order_args_len(r) - 5 * (uint64_t)r->n_args + (r->n_args - 1);
+}
+
+bool order_fits(const struct config_profile *p, const struct exec_request *r) {
+        size_t size = HEAD_MAX + r->strings_len + BASE_ENV_MAX, n = BASE_ENV + r->n_env;
+
+        for (size_t i = 0; p->env[i]; i++, n++)
+                size += 5 + strlen(p->env[i]);
+        return n <= PROTO_ENV_MAX && size <= PROTO_EXEC_MAX;
+}
+
+uint8_t *order_encode(const struct config_profile *p, const struct exec_request *r, size_t args_len,
+                      size_t *ret_len) {
+        char home[PROTO_PATH_MAX + 8];
+        const char *base[BASE_ENV] = { "LANG=C.UTF-8", home, "TMPDIR=/tmp" };
+        size_t size = HEAD_MAX + r->strings_len, n_profile = 0;
+        struct exec_order o = {
+                .use_stdin = r->use_stdin,
+                .shell = r->shell,
+                .one_shot = true,
+                .timeout_ms = r->timeout_ms ? r->timeout_ms : p->limits.timeout_ms,
+                .grace_ms = (uint32_t)(p->limits.grace_ms < UINT32_MAX ? p->limits.grace_ms
+                                                                       : UINT32_MAX),
+                .output_bytes = p->limits.output_bytes,
+                .workdir = r->workdir[0] ? r->workdir : p->workdir,
+                .n_args = r->n_args,
+        };
+        struct wire_out out;
+        uint8_t *buf;
+        ssize_t n;
+
+        snprintf(home, sizeof(home), "HOME=%s", p->home);
+        for (int i = 0; i < BASE_ENV; i++)
+                size += 5 + strlen(base[i]);
+        for (; p->env[n_profile]; n_profile++)
+                size += 5 + strlen(p->env[n_profile]);
+        o.n_env = BASE_ENV + (uint32_t)n_profile + r->n_env;
+        buf = malloc(size);
+        if (!buf)
+                abort();
+        n = exec_order_encode_head(&o, buf, size);
+        if (n < 0)
+                abort(); /* HEAD_MAX holds the longest head */
+        wire_out_init(&out, buf + n, size - (size_t)n);
+        wire_put_raw(&out, r->args_wire, args_len);
+        for (int i = 0; i < BASE_ENV; i++)
+                wire_put_str(&out, base[i]);
+        for (size_t i = 0; i < n_profile; i++)
+                wire_put_str(&out, p->env[i]);
+        wire_put_raw(&out, r->args_wire + args_len, r->strings_len - args_len);
+        if (out.bad)
+                abort();
+        *ret_len = (size_t)n + out.len;
+        return buf;
+}

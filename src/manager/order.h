@@ -1,0 +1,18 @@
+/* From a caller's request and a profile to what the agent is told. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "common/proto.h"
+#include "config/config.h"
+
+/* Bytes of request.args_wire that are arguments; the rest is environment. */
+size_t order_args_len(const struct exec_request *r);
+/* What limits.command_bytes counts: the arguments' bytes and one between each two. */
+uint64_t order_command_bytes(const struct exec_request *r);
+/* Do the profile's variables and the caller's together stay within what the agent takes (proto.h)? */
+bool order_fits(const struct config_profile *p, const struct exec_request *r);
+/* The whole EXEC payload for the agent, allocated: LANG, HOME and TMPDIR, then the profile's variables, then
+ * the caller's. Never fails (out of memory ends the daemon). */
+uint8_t *order_encode(const struct config_profile *p, const struct exec_request *r, size_t args_len,
+                      size_t *ret_len);

@@ -1,0 +1,227 @@
+/*
+ * One sandbox. The broker hands over the listening socket in its folder; the first connection that comes
+ * from the container's own init process is the agent's, any other is closed. The handshake makes it warm.
+ * Whatever goes wrong with it, it is thrown away whole.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "manager/manager.h"
+
+/* Between a command's result and the removal of its sandbox. */
+#define RETIRE_US 5000
+
+static const bool moves[4][4] = {
+        [SANDBOX_STARTING] = { [SANDBOX_WARM] = true, [SANDBOX_GONE] = true },
+        [SANDBOX_WARM] = { [SANDBOX_BUSY] = true, [SANDBOX_GONE] = true },
+        [SANDBOX_BUSY] = { [SANDBOX_WARM] = true, [SANDBOX_GONE] = true },
+};
+
+static unsigned *counter(struct sandbox *sb) {
+        switch (sb->state) {
+        case SANDBOX_STARTING:
+                return &sb->pool->n_starting;
+        case SANDBOX_WARM:
+                return &sb->pool->n_warm;
+        case SANDBOX_BUSY:
+                return &sb->pool->n_busy;
+        default:
+                return NULL;
+        }
+}
+
+void sandbox_set_state(struct sandbox *sb, enum sandbox_state to) {
+        unsigned *n;
+
+        if (!moves[sb->state][to])
+                abort();
+        (*counter(sb))--;
+        sb->state = to;
+        n = counter(sb);
+        if (n)
+                (*n)++;
+}
+
+static int on_hello(struct sandbox *sb, const struct frame *f) {
+        struct hello h;
+
+        if (f->type != FRAME_HELLO || hello_decode(f->payload, f->len, &h) < 0 ||
+            h.role != HELLO_AGENT || h.version != FRAME_VERSION)
+                return -EPROTO;
+        snprintf(sb->pool->probe, sizeof(sb->pool->probe), "%s", h.text);
+        sb->pool->failures = 0;
+        sb->pool->error[0] = '\0';
+        sb->ponged_ms = now_ms();
+        sandbox_set_state(sb, SANDBOX_WARM);
+        pool_offer(sb->pool, sb);
+        return 0;
+}
+
+/* It is thrown away a moment later: an engine that begins to work at once would keep the caller, who has
+ * just been given the result, from the CPU. */
+static void retire(struct sandbox *sb) {
+        struct manager *m = sb->pool->m;
+
+        sb->spent = true;
+        if (m->retiring)
+                return;
+        m->retiring = true;
+        sd_event_source_set_time_relative(m->retire, RETIRE_US);
+        sd_event_source_set_enabled(m->retire, SD_EVENT_ONESHOT);
+}
+
+int sandbox_retire(sd_event_source *s, uint64_t usec, void *userdata) {
+        struct manager *m = userdata;
+        struct sandbox *sb, *next;
+        struct pool *p;
+
+        (void)s;
+        (void)usec;
+        m->retiring = false;
+        LIST_FOREACH(p, &m->pools, link)
+        for (sb = TAILQ_FIRST(&p->sandboxes); sb; sb = next) {
+                next = TAILQ_NEXT(sb, link);
+                if (sb->spent)
+                        sandbox_discard(sb, NULL);
+        }
+        return 0;
+}
+
+static int on_frame(void *userdata, const struct frame *f) {
+        struct sandbox *sb = userdata;
+        int r;
+
+        if (sb->state == SANDBOX_STARTING)
+                return on_hello(sb, f);
+        if (f->type == FRAME_PONG) {
+                sb->ponged_ms = now_ms();
+                return 0;
+        }
+        if (!sb->exec || f->channel != sb->exec->channel)
+                return -EPROTO;
+        r = exec_agent_frame(sb->exec, f);
+        /* In this version a sandbox serves one command. */
+        if (r == 0 && !sb->exec)
+                retire(sb);
+        return r;
+}
+
+static void on_end(void *userdata, int r) {
+        struct sandbox *sb = userdata;
+
+        if (sb->spent)
+                sandbox_discard(sb, NULL);
+        else if (r == -EPROTO)
+                sandbox_discard(sb, "its agent broke the protocol");
+        else
+                sandbox_discard(sb, "its agent has gone");
+}
+
+static int on_listen(sd_event_source *s, int fd, uint32_t revents, void *userdata) {
+        struct sandbox *sb = userdata;
+        struct ucred cred;
+        socklen_t len = sizeof(cred);
+        struct hello h = { FRAME_VERSION, HELLO_MANAGER, "hermes-sandboxd " VERSION };
+        uint8_t buf[256];
+        _cleanup_fd_ int peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+        (void)s;
+        (void)revents;
+        if (peer < 0)
+                return 0;
+        if (getsockopt(peer, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0 || cred.pid != sb->pid) {
+                log_line(LOG_P_WARNING,
+                         "sandbox %.12s: a connection that is not its agent's was refused", sb->id);
+                return 0;
+        }
+        if (conn_init(&sb->conn, sb->pool->m->event, take_fd(&peer), FRAME_FROM_AGENT, on_frame, on_end,
+                      sb) < 0)
+                return 0;
+        sb->connected = true;
+        sb->listen_source = sd_event_source_disable_unref(sb->listen_source);
+        sb->listen_fd = close_fd(sb->listen_fd);
+        conn_send(&sb->conn, FRAME_HELLO, 0, 0, buf, (size_t)hello_encode(&h, buf, sizeof(buf)));
+        return 0;
+}
+
+struct sandbox *sandbox_new(struct pool *p, const char *id, const uint8_t recipe[CONFIG_RECIPE],
+                            pid_t pid, int listen_fd) {
+        struct sandbox *sb = calloc(1, sizeof(*sb));
+
+        if (!sb ||
+            sd_event_add_io(p->m->event, &sb->listen_source, listen_fd, EPOLLIN, on_listen, sb) < 0) {
+                free(sb);
+                close_fd(listen_fd);
+                return NULL;
+        }
+        sb->pool = p;
+        sb->pid = pid;
+        sb->listen_fd = listen_fd;
+        sb->conn.fd = -1;
+        sb->born_ms = now_ms();
+        sb->next_channel = 1;
+        snprintf(sb->id, sizeof(sb->id), "%s", id);
+        memcpy(sb->recipe, recipe, sizeof(sb->recipe));
+        p->n_starting++;
+        TAILQ_INSERT_TAIL(&p->sandboxes, sb, link);
+        return sb;
+}
+
+static void removed(void *userdata, const struct engine_msg *m, int fd) {
+        (void)userdata;
+        close_fd(fd);
+        /* What could not be removed now is found by label and record at the next connect. */
+        if (m->type == ENGINE_FAILED && m->error != ENGINE_E_UNREACHABLE)
+                log_line(LOG_P_WARNING, "a sandbox could not be removed: %s", m->text);
+}
+
+void sandbox_discard(struct sandbox *sb, const char *why) {
+        struct pool *p = sb->pool;
+
+        if (why)
+                log_line(LOG_P_INFO, "sandbox %.12s of profile %s: %s; replaced", sb->id, p->name, why);
+        sandbox_set_state(sb, SANDBOX_GONE);
+        TAILQ_REMOVE(&p->sandboxes, sb, link);
+        if (sb->exec)
+                exec_lost(sb->exec, why ? why : "it was thrown away");
+        if (sb->connected) {
+                conn_send(&sb->conn, FRAME_BYE, 0, 0, NULL, 0);
+                conn_done(&sb->conn);
+        }
+        sb->listen_source = sd_event_source_disable_unref(sb->listen_source);
+        close_fd(sb->listen_fd);
+        broker_ask(&p->m->broker, &(struct engine_msg){ .type = ENGINE_REMOVE, .container = sb->id },
+                   removed, NULL);
+        free(sb);
+        pool_fill(p);
+}
+
+void sandbox_check(struct sandbox *sb, uint64_t now) {
+        uint8_t nonce[8] = { 0 };
+
+        if (sb->state == SANDBOX_STARTING) {
+                if (now - sb->born_ms > HANDSHAKE_MS) {
+                        struct pool *p = sb->pool;
+
+                        sandbox_discard(sb, "its agent did not answer in time");
+                        pool_failed(
+                                p,
+                                "a sandbox started, but its agent did not answer: see the engine's log");
+                }
+                return;
+        }
+        if (now - sb->ponged_ms > PING_LOST_MS) {
+                sandbox_discard(sb, "its agent does not answer");
+                return;
+        }
+        if (now - sb->pinged_ms >= PING_MS) {
+                sb->pinged_ms = now;
+                conn_send(&sb->conn, FRAME_PING, 0, 0, nonce, sizeof(nonce));
+        }
+}

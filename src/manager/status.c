@@ -1,0 +1,190 @@
+/* The answer to `hermes-sandbox status`: the same facts as text for people and as JSON. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/engine_info.h"
+#include "common/jsonw.h"
+#include "manager/manager.h"
+
+static const char *engine_state(const struct manager *m) {
+        switch (m->broker.state) {
+        case ENGINE_UP:
+                return "up";
+        case ENGINE_NOT_ENABLED:
+                return "not enabled";
+        default:
+                return "down";
+        }
+}
+
+static void info_value(const struct manager *m, const char *key, char *buf, size_t cap) {
+        size_t n = strlen(key);
+
+        buf[0] = '\0';
+        for (const char *p = m->broker.info; p && *p; p = strchr(p, '\n'), p += p != NULL)
+                if (strncmp(p, key, n) == 0 && p[n] == '=') {
+                        snprintf(buf, cap, "%.*s", (int)strcspn(p + n + 1, "\n"), p + n + 1);
+                        return;
+                }
+}
+
+/* --- text --------------------------------------------------------------------------------------- */
+
+static void say_line(void *userdata, const char *line) {
+        fprintf(userdata, "  %s\n", line);
+}
+
+static void text_pool(FILE *f, const struct pool *p) {
+        struct layer layers[LAYERS_MAX];
+        size_t n = layers_of(p, layers);
+
+        if (!p->profile)
+                return;
+        fprintf(f, "pool %s: %u of %u warm, %u starting, %u busy, %u waiting; image %s, reuse %s\n",
+                p->name, p->n_warm, p->profile->size, p->n_starting + p->n_creating, p->n_busy,
+                p->n_queue, p->profile->image, "replace");
+        if (p->error[0])
+                fprintf(f, "  last failure: %s\n", p->error);
+        for (size_t i = 0; i < n; i++)
+                fprintf(f, "  %-13s %-12s %s\n", layers[i].name, layer_state_name(layers[i].state),
+                        layers[i].why);
+}
+
+static void text(FILE *f, struct manager *m) {
+        char version[128], api[32];
+        struct pool *p;
+
+        info_value(m, ENGINE_INFO_VERSION, version, sizeof(version));
+        info_value(m, ENGINE_INFO_API, api, sizeof(api));
+        fprintf(f,
+                "hermes-sandboxd %s, up %" PRIu64 " s: %" PRIu64 " commands (%" PRIu64 " warm), %" PRIu64
+                " rejected, %u callers connected\n",
+                VERSION, (now_ms() - m->started_ms) / 1000, m->n_done, m->n_hits, m->n_rejected,
+                m->n_clients);
+        /* The broker's line for "not enabled" begins with just these words. */
+        if (m->broker.state == ENGINE_NOT_ENABLED)
+                fprintf(f, "engine: %s", m->broker.state_text);
+        else
+                fprintf(f, "engine: %s%s%s", engine_state(m), m->broker.state_text[0] ? ": " : "",
+                        m->broker.state_text);
+        if (version[0])
+                fprintf(f, ", version %s, API %s", version, api);
+        fputc('\n', f);
+        for (const char *w = m->broker.info; (w = strstr(w, ENGINE_INFO_WARNING "=")); w++)
+                fprintf(f, "  engine warning: %.*s\n",
+                        (int)strcspn(w + strlen(ENGINE_INFO_WARNING) + 1, "\n"),
+                        w + strlen(ENGINE_INFO_WARNING) + 1);
+        LIST_FOREACH(p, &m->pools, link)
+        text_pool(f, p);
+        fputs("accepted, not enforced in this version:\n", f);
+        config_unenforced(m->config, say_line, f);
+}
+
+/* --- JSON --------------------------------------------------------------------------------------- */
+
+static void field_str(struct jsonw *j, const char *key, const char *v) {
+        jsonw_key(j, key);
+        jsonw_str(j, v);
+}
+
+static void field_uint(struct jsonw *j, const char *key, uint64_t v) {
+        jsonw_key(j, key);
+        jsonw_uint(j, v);
+}
+
+static void jsonw_line(void *userdata, const char *line) {
+        jsonw_str(userdata, line);
+}
+
+static void jsonw_pool(struct jsonw *j, const struct pool *p) {
+        struct layer layers[LAYERS_MAX];
+        size_t n = layers_of(p, layers);
+
+        if (!p->profile)
+                return;
+        jsonw_object(j);
+        field_str(j, "profile", p->name);
+        field_str(j, "image", p->profile->image);
+        field_str(j, "reuse", "replace");
+        field_uint(j, "size", p->profile->size);
+        field_uint(j, "warm", p->n_warm);
+        field_uint(j, "starting", p->n_starting + p->n_creating);
+        field_uint(j, "busy", p->n_busy);
+        field_uint(j, "waiting", p->n_queue);
+        field_str(j, "last_failure", p->error[0] ? p->error : NULL);
+        jsonw_key(j, "layers");
+        jsonw_object(j);
+        for (size_t i = 0; i < n; i++) {
+                jsonw_key(j, layers[i].name);
+                jsonw_object(j);
+                field_str(j, "state", layer_state_name(layers[i].state));
+                field_str(j, "why", layers[i].why);
+                jsonw_object_end(j);
+        }
+        jsonw_object_end(j);
+        jsonw_object_end(j);
+}
+
+static void as_json(struct jsonw *j, struct manager *m) {
+        char version[128], api[32];
+        struct audit_counts counts;
+        struct pool *p;
+
+        info_value(m, ENGINE_INFO_VERSION, version, sizeof(version));
+        info_value(m, ENGINE_INFO_API, api, sizeof(api));
+        audit_counts(m->audit, &counts);
+        jsonw_object(j);
+        field_str(j, "version", VERSION);
+        field_uint(j, "uptime_seconds", (now_ms() - m->started_ms) / 1000);
+        field_uint(j, "commands", m->n_done);
+        field_uint(j, "commands_warm", m->n_hits);
+        field_uint(j, "rejected", m->n_rejected);
+        field_uint(j, "callers", m->n_clients);
+        jsonw_key(j, "engine");
+        jsonw_object(j);
+        field_str(j, "state", engine_state(m));
+        field_str(j, "why", m->broker.state_text[0] ? m->broker.state_text : NULL);
+        field_str(j, "version", version[0] ? version : NULL);
+        field_str(j, "api_version", api[0] ? api : NULL);
+        jsonw_object_end(j);
+        jsonw_key(j, "audit");
+        jsonw_object(j);
+        field_str(j, "kernel", audit_kernel_state(m->audit, NULL));
+        field_uint(j, "kernel_records", counts.kernel_records);
+        field_uint(j, "trail_lines", counts.trail_lines);
+        field_uint(j, "failures", counts.failures);
+        jsonw_object_end(j);
+        jsonw_key(j, "pools");
+        jsonw_array(j);
+        LIST_FOREACH(p, &m->pools, link)
+        jsonw_pool(j, p);
+        jsonw_array_end(j);
+        jsonw_key(j, "unenforced");
+        jsonw_array(j);
+        config_unenforced(m->config, jsonw_line, j);
+        jsonw_array_end(j);
+        jsonw_object_end(j);
+        jsonw_done(j);
+}
+
+char *status_text(struct manager *m, bool json, size_t *ret_len) {
+        char *buf = NULL;
+        struct jsonw j;
+        FILE *f = open_memstream(&buf, ret_len);
+
+        if (!f)
+                return NULL;
+        if (json) {
+                jsonw_init_file(&j, f);
+                as_json(&j, m);
+                fputc('\n', f);
+        } else
+                text(f, m);
+        if (fclose(f) != 0) {
+                free(buf);
+                return NULL;
+        }
+        return buf;
+}

@@ -1,0 +1,138 @@
+#include "manager/verdict.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/exitcode.h"
+#include "common/wire.h"
+#include "manager/manager.h"
+
+static uint8_t own_code(const struct exited *e) {
+        return e->signaled ? (uint8_t)(EXIT_SIGNAL + e->code) : e->code;
+}
+
+static uint8_t exit_code(const struct exited *e) {
+        switch (e->cause) {
+        case CAUSE_EXITED:
+        case CAUSE_SIGNALED:
+        case CAUSE_OOM:
+                return own_code(e);
+        case CAUSE_PIDS_LIMIT:
+                return e->error ? EXIT_SANDBOX : own_code(e);
+        case CAUSE_TIMEOUT:
+                return EXIT_TIMED_OUT;
+        case CAUSE_NOT_FOUND:
+                return EXIT_NOT_FOUND;
+        case CAUSE_NOT_EXECUTABLE:
+                return EXIT_CANNOT_EXEC;
+        default:
+                return EXIT_SANDBOX;
+        }
+}
+
+static void explain_start(const struct exec *x, const struct exited *e, char *s, size_t cap) {
+        const struct config_profile *p = x->pool->profile;
+        const char *image = p ? p->image : "of its sandbox";
+        struct wire_in in;
+        const char *program;
+
+        wire_in_init(&in, x->request.args_wire, x->request.strings_len);
+        program = x->request.shell ? "/bin/sh" : wire_get_str(&in, PROTO_EXEC_MAX);
+        if (e->code == START_WORKDIR)
+                snprintf(s, cap, "exec: working directory \"%.200s\": %s",
+                         x->request.workdir[0] ? x->request.workdir
+                         : p                   ? p->workdir
+                                               : "",
+                         strerror(e->error));
+        else if (e->code != START_PROGRAM)
+                snprintf(s, cap, "exec: the agent could not start the command: %s", strerror(e->error));
+        else if (e->cause == CAUSE_NOT_FOUND)
+                snprintf(
+                        s, cap,
+                        "exec: \"%.200s\": no such program in image %.200s (profile %s): the default image "
+                        "has neither curl nor a network; a profile such as dev has: see " CONFIG_PATH,
+                        program, image, x->profile);
+        else
+                snprintf(s, cap, "exec: \"%.200s\": %s", program, strerror(e->error));
+}
+
+static void explain(const struct exec *x, const struct exited *e, char *s, size_t cap) {
+        const struct config_profile *p = x->pool->profile;
+
+        switch (e->cause) {
+        case CAUSE_TIMEOUT:
+                snprintf(s, cap,
+                         "exec: timed out after %" PRIu64 " ms: see --timeout and limits.timeout",
+                         x->request.timeout_ms ? x->request.timeout_ms
+                         : p                   ? p->limits.timeout_ms
+                                               : 0);
+                break;
+        case CAUSE_OOM:
+                snprintf(s, cap,
+                         "exec: the memory limit of %" PRIu64 " MiB was reached (peak %" PRIu64
+                         " KiB): see "
+                         "memory_limit of profile %s",
+                         p ? p->memory_bytes >> 20 : 0, e->sandbox_peak_bytes >> 10, x->profile);
+                break;
+        case CAUSE_PIDS_LIMIT:
+                snprintf(s, cap,
+                         "exec: the limit of %u processes was reached: see pids_limit of profile %s",
+                         p ? p->pids_limit : 0, x->profile);
+                break;
+        case CAUSE_SANDBOX_LOST:
+                snprintf(s, cap, "exec: sandbox %.12s ended under the command: nothing is known of it",
+                         x->container);
+                break;
+        case CAUSE_NOT_FOUND:
+        case CAUSE_NOT_EXECUTABLE:
+                explain_start(x, e, s, cap);
+                break;
+        default:
+                if (e->cause == CAUSE_EXITED && e->code == EXIT_NOT_FOUND && x->request.shell)
+                        snprintf(
+                                s, cap,
+                                "exec: 127: a program was not found in image %.200s (profile %s): the "
+                                "default image has neither curl nor a network; a profile such as dev has: see " CONFIG_PATH,
+                                p ? p->image : "of its sandbox", x->profile);
+                else if (e->truncated)
+                        snprintf(s, cap,
+                                 "exec: output beyond %" PRIu64
+                                 " bytes was dropped: see limits.output_bytes",
+                                 x->bytes[0] + x->bytes[1]);
+        }
+}
+
+void verdict(const struct exec *x, const struct exited *e, struct result *ret, char *message,
+             size_t cap) {
+        message[0] = '\0';
+        explain(x, e, message, cap);
+        for (char *p = message; *p; p++)
+                if ((unsigned char)*p < 0x20 || *p == 0x7f)
+                        *p = '?';
+        *ret = (struct result){
+                .cause = e->cause,
+                .exit_code = exit_code(e),
+                .code = e->error ? 0 : e->code,
+                .signaled = e->signaled,
+                .truncated = e->truncated,
+                .pool_hit = x->pool_hit,
+                .reused = x->sandbox->uses > 1,
+                .error = e->error,
+                .wall_us = now_us() - x->begun_us,
+                .user_us = e->user_us,
+                .system_us = e->system_us,
+                .maxrss_bytes = e->maxrss_bytes,
+                .sandbox_peak_bytes = e->sandbox_peak_bytes,
+                .background_left = e->background_left,
+                .exec_id = x->id,
+                .container_id = x->container,
+                .profile = x->profile,
+                .session = "",
+                .message = message,
+        };
+        for (int i = 0; i < 2; i++) {
+                ret->bytes[i] = x->bytes[i] + e->dropped_bytes[i];
+                ret->lines[i] = x->lines[i] + e->dropped_lines[i];
+        }
+}
