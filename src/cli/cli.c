@@ -1,0 +1,226 @@
+/*
+ * The first words of the command line: global options, then one row of the table of commands. Nothing
+ * here allocates or uses stdio, so that what `exec` pays is what `exec` needs.
+ */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli_opts.h"
+#include "common/exitcode.h"
+
+static int run_config(const struct cli *c, int argc, char **argv);
+static int run_version(const struct cli *c, int argc, char **argv);
+static int run_help(const struct cli *c, int argc, char **argv);
+
+static const struct cli_command config_command = {
+        .name = "config",
+        .summary = "check the configuration, or show what is in force",
+        .help = "usage: hermes-sandbox config check [FILE]\n"
+                "       hermes-sandbox config show\n"
+                "\n"
+                "check: reads FILE (default /etc/hermes-sandbox/sandbox.yaml and sandbox.d/*.yaml) and\n"
+                "       names the first fault with its file, line and column; exit status 78 then.\n"
+                "show:  prints what is in force, all defaults filled in.\n"
+                "\n"
+                "examples:\n"
+                "  hermes-sandbox config check\n"
+                "  hermes-sandbox config check ./sandbox.yaml\n"
+                "  hermes-sandbox config show\n",
+        .run = run_config,
+};
+
+static const struct cli_command version_command = {
+        .name = "version",
+        .summary = "print the version",
+        .help = "usage: hermes-sandbox version\n\nexample:\n  hermes-sandbox version\n",
+        .run = run_version,
+};
+
+static const struct cli_command help_command = {
+        .name = "help",
+        .summary = "this list, or a command's own help",
+        .help = "usage: hermes-sandbox help [COMMAND]\n\nexample:\n  hermes-sandbox help exec\n",
+        .run = run_help,
+};
+
+static const struct cli_command *const commands[] = {
+        &cli_exec_command, &cli_status_command, &cli_start_command, &cli_stop_command,
+        &config_command,   &version_command,    &help_command,
+};
+#define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+/* At most PIPE_BUF bytes at a time, and only when poll says that they fit: then the write does not wait,
+ * the wait is poll's, and that one lets every signal through (exec keeps them blocked otherwise). So a
+ * reader that has stopped reading leaves us killable. It also serves a non-blocking stream. */
+int cli_write_all(int fd, const void *p, size_t len) {
+        const char *b = p;
+        sigset_t none;
+
+        sigemptyset(&none);
+        while (len > 0) {
+                struct pollfd wait = { .fd = fd, .events = POLLOUT };
+                ssize_t n;
+
+                if (ppoll(&wait, 1, NULL, &none) < 0 && errno != EINTR)
+                        return -errno;
+                n = write(fd, b, len < PIPE_BUF ? len : PIPE_BUF);
+                if (n >= 0) {
+                        b += n;
+                        len -= (size_t)n;
+                } else if (errno != EINTR && errno != EAGAIN)
+                        return -errno;
+        }
+        return 0;
+}
+
+void cli_error(const char *fmt, ...) {
+        static const char prefix[] = "hermes-sandbox: ";
+        char line[1280];
+        size_t start = sizeof(prefix) - 1, len;
+        va_list ap;
+
+        memcpy(line, prefix, start);
+        va_start(ap, fmt);
+        vsnprintf(line + start, sizeof(line) - start - 1, fmt, ap);
+        va_end(ap);
+        len = strlen(line);
+        for (size_t i = start; i < len; i++)
+                if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
+                        line[i] = '?';
+        line[len] = '\n';
+        cli_write_all(STDERR_FILENO, line, len + 1);
+}
+
+int cli_write_failed(const char *what, int r) {
+        if (r == -EPIPE)
+                return EXIT_SIGNAL + SIGPIPE;
+        cli_error("cannot write %s: %s", what, strerror(-r));
+        return EXIT_SANDBOX;
+}
+
+int cli_say(const char *text) {
+        int r = cli_write_all(STDOUT_FILENO, text, strlen(text));
+
+        return r < 0 ? cli_write_failed("to stdout", r) : 0;
+}
+
+static const struct cli_command *find(const char *name) {
+        for (size_t i = 0; i < N_COMMANDS; i++)
+                if (strcmp(commands[i]->name, name) == 0)
+                        return commands[i];
+        return NULL;
+}
+
+static int say_overview(void) {
+        char text[2048];
+        size_t len = 0;
+
+        len += (size_t)snprintf(text + len, sizeof(text) - len,
+                                "usage: hermes-sandbox [--socket PATH] COMMAND ...\n"
+                                "\n"
+                                "Runs commands in warm, throw-away containers.\n"
+                                "\n"
+                                "commands:\n");
+        for (size_t i = 0; i < N_COMMANDS; i++)
+                len += (size_t)snprintf(text + len, sizeof(text) - len, "  %-9s%s\n", commands[i]->name,
+                                        commands[i]->summary);
+        snprintf(text + len, sizeof(text) - len,
+                 "\n"
+                 "The manager's socket: --socket PATH, else $HERMES_SANDBOX_SOCKET, else\n"
+                 "$XDG_RUNTIME_DIR/hermes-sandbox/pool.sock if it exists, else\n"
+                 "/run/hermes-sandbox/pool.sock.\n"
+                 "\n"
+                 "examples:\n"
+                 "  hermes-sandbox exec 'echo hello; id'\n"
+                 "  hermes-sandbox status\n"
+                 "  hermes-sandbox help exec\n");
+        return cli_say(text);
+}
+
+static int run_version(const struct cli *c, int argc, char **argv) {
+        (void)c;
+        if (argc > 1) {
+                cli_error("version: unexpected argument '%s'", argv[1]);
+                return EXIT_USAGE;
+        }
+        return cli_say("hermes-sandbox " VERSION "\n");
+}
+
+static int run_help(const struct cli *c, int argc, char **argv) {
+        const struct cli_command *cmd;
+
+        (void)c;
+        if (argc < 2)
+                return say_overview();
+        cmd = find(argv[1]);
+        if (!cmd || argc > 2) {
+                cli_error("help: unknown command '%s': see hermes-sandbox help", argv[argc - 1]);
+                return EXIT_USAGE;
+        }
+        return cli_say(cmd->help);
+}
+
+/* YAML needs a library, and exec must not pay for it: another program reads the config. */
+static int run_config(const struct cli *c, int argc, char **argv) {
+        char path[4096];
+
+        (void)argc;
+        if ((size_t)snprintf(path, sizeof(path), "%s/hermes-sandbox-config", c->libexec) >= sizeof(path))
+                errno = ENAMETOOLONG;
+        else
+                execv(path, argv);
+        cli_error("cannot run %s: %s", path, strerror(errno));
+        return EXIT_SANDBOX;
+}
+
+enum { OPT_HELP, OPT_VERSION, OPT_SOCKET };
+
+static const struct cli_opt global_opts[] = {
+        { "help", 'h', false, OPT_HELP },
+        { "version", 0, false, OPT_VERSION },
+        { "socket", 0, true, OPT_SOCKET },
+        { 0 },
+};
+
+int cli_main(struct cli *c, int argc, char **argv) {
+        const struct cli_command *cmd;
+        struct errmsg e;
+        struct cli_opts o;
+        const char *arg;
+        int id;
+
+        cli_opts_init(&o, argc, argv);
+        while ((id = cli_opts_next(&o, global_opts, &arg, &e)) >= 0) {
+                if (id == OPT_HELP)
+                        return say_overview();
+                if (id == OPT_VERSION)
+                        return run_version(c, 1, argv);
+                c->socket = arg;
+        }
+        if (id != CLI_OPTS_END) {
+                cli_error("%s: see hermes-sandbox help", e.text);
+                return EXIT_USAGE;
+        }
+        argc -= o.next;
+        argv += o.next;
+        if (argc < 1) {
+                cli_error("no command given: see hermes-sandbox help");
+                return EXIT_USAGE;
+        }
+        cmd = find(argv[0]);
+        if (!cmd) {
+                cli_error("unknown command '%s': see hermes-sandbox help", argv[0]);
+                return EXIT_USAGE;
+        }
+        if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
+                return cli_say(cmd->help);
+        return cmd->run(c, argc, argv);
+}

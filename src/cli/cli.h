@@ -1,0 +1,48 @@
+/*
+ * hermes-sandbox, the command line: a table of subcommands and what they share.
+ *
+ * Everything that names a place of the system stands in struct cli; main() fills it, tests fill it
+ * otherwise. A command's function returns the exit status of the program.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct cli {
+        const char *libexec;       /* folder of the programs that we exec */
+        const char *system_socket; /* the system's manager */
+        const char *systemd_dir;   /* exists where systemd is PID 1 (sd_booted(3)) */
+        const char *group_file;    /* group(5) */
+        const char *log_dir;       /* of the daemons where the supervisor runs them */
+        const char *socket;        /* --socket, or NULL */
+};
+
+struct cli_command {
+        const char *name;
+        const char *summary;                                    /* one line for the list of commands */
+        const char *help;                                       /* text of --help, with examples */
+        int (*run)(const struct cli *c, int argc, char **argv); /* argv[0] is the command's name */
+};
+
+/* The whole program: global options, then the command. */
+int cli_main(struct cli *c, int argc, char **argv);
+
+/* One line on stderr, "hermes-sandbox: …", control characters made harmless, in one write. */
+__attribute__((format(printf, 1, 2))) void cli_error(const char *fmt, ...);
+
+/* Writes all of @text to stdout. Returns 0, or EXIT_SANDBOX after a line on stderr. */
+int cli_say(const char *text);
+
+/* Writes all of it to @fd, waiting where it is non-blocking. 0 or -errno; SIGPIPE is left to its
+ * default, which ends us as it ends any filter. */
+int cli_write_all(int fd, const void *p, size_t len);
+
+/* exit_code for a write to a standard stream that failed with @r (-errno): 128 + SIGPIPE and silence
+ * for -EPIPE, else EXIT_SANDBOX and a line that names @what. */
+int cli_write_failed(const char *what, int r);
+
+extern const struct cli_command cli_exec_command;
+extern const struct cli_command cli_status_command;
+extern const struct cli_command cli_start_command;
+extern const struct cli_command cli_stop_command;

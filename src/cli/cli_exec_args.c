@@ -1,0 +1,170 @@
+/*
+ * exec [options] CMD. Options end at the first operand, so that whatever follows belongs to the command.
+ * One operand is a line for the shell; two or more, or any after "--", are the command's own words.
+ */
+#include "cli/cli_exec_args.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "cli/cli_opts.h"
+
+enum { OPT_HELP, OPT_PROFILE, OPT_ENV, OPT_WORKDIR, OPT_STDIN, OPT_TIMEOUT, OPT_SCRIPT, OPT_JSON };
+
+static const struct cli_opt exec_opts[] = {
+        { "help", 'h', false, OPT_HELP },
+        { "profile", 0, true, OPT_PROFILE },
+        { "env", 'e', true, OPT_ENV },
+        { "workdir", 'w', true, OPT_WORKDIR },
+        { "stdin", 'i', false, OPT_STDIN },
+        { "timeout", 0, true, OPT_TIMEOUT },
+        { "script", 0, true, OPT_SCRIPT },
+        { "json", 0, false, OPT_JSON },
+        { 0 },
+};
+
+/* Length of the name at the front of @s, 0 when it is none: letters, digits and "_.-", no digit first.
+ * Wider than the shell's rule, as real programs read names such as npm_config_a-b. */
+static size_t env_name(const char *s) {
+        static const char chars[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789.-";
+        size_t len = strspn(s, chars);
+
+        if (len == 0 || strspn(s, chars + 53) > 0 || (s[len] != '=' && s[len] != '\0'))
+                return 0;
+        return len;
+}
+
+static int add_env(struct cli_exec_args *a, const char *s, char **environ_list, struct errmsg *e) {
+        size_t len = env_name(s);
+
+        if (len == 0)
+                return errmsg_set(e, -EINVAL, "exec: -e '%.80s': expected KEY or KEY=VALUE", s);
+        if (s[len] == '\0') {
+                char **p = environ_list;
+
+                while (*p && (strncmp(*p, s, len) != 0 || (*p)[len] != '='))
+                        p++;
+                /* A variable that the caller does not have is left out, as docker does. */
+                if (!*p)
+                        return 0;
+                s = *p;
+        }
+        if (a->request.n_env >= PROTO_ENV_MAX)
+                return errmsg_set(e, -EINVAL, "exec: more than %d times -e", PROTO_ENV_MAX);
+        a->env[a->request.n_env++] = s;
+        return 0;
+}
+
+static int set_timeout(struct cli_exec_args *a, const char *s, struct errmsg *e) {
+        int r = cli_parse_duration(s, &a->request.timeout_ms);
+
+        if (r == -ERANGE)
+                return errmsg_set(e, -EINVAL,
+                                  "exec: --timeout '%.80s': expected more than 0 and at most "
+                                  "a year",
+                                  s);
+        if (r < 0)
+                return errmsg_set(e, -EINVAL,
+                                  "exec: --timeout '%.80s': expected a number with ms, s, m, "
+                                  "h, or plain seconds",
+                                  s);
+        return 0;
+}
+
+static int set_profile(struct cli_exec_args *a, const char *s, struct errmsg *e) {
+        size_t len = strlen(s);
+
+        if (len == 0 || len > PROTO_NAME_MAX)
+                return errmsg_set(e, -EINVAL,
+                                  "exec: --profile '%.80s': expected a name of 1 to %d bytes", s,
+                                  PROTO_NAME_MAX);
+        a->request.profile = s;
+        return 0;
+}
+
+static int set_workdir(struct cli_exec_args *a, const char *s, struct errmsg *e) {
+        if (s[0] != '/' || strlen(s) > PROTO_PATH_MAX)
+                return errmsg_set(e, -EINVAL,
+                                  "exec: -w '%.80s': expected an absolute path of at most %d "
+                                  "bytes",
+                                  s, PROTO_PATH_MAX);
+        a->request.workdir = s;
+        return 0;
+}
+
+static int take_option(struct cli_exec_args *a, int id, const char *value, char **environ_list,
+                       struct errmsg *e) {
+        switch (id) {
+        case OPT_HELP:
+                a->help = true;
+                return 0;
+        case OPT_PROFILE:
+                return set_profile(a, value, e);
+        case OPT_ENV:
+                return add_env(a, value, environ_list, e);
+        case OPT_WORKDIR:
+                return set_workdir(a, value, e);
+        case OPT_STDIN:
+                a->request.use_stdin = true;
+                return 0;
+        case OPT_TIMEOUT:
+                return set_timeout(a, value, e);
+        case OPT_SCRIPT:
+                a->script = value;
+                return 0;
+        default:
+                a->json = true;
+                return 0;
+        }
+}
+
+int cli_exec_args_parse(struct cli_exec_args *a, int argc, char **argv, char **environ_list,
+                        struct errmsg *e) {
+        struct cli_opts o;
+        struct errmsg why;
+        const char *value;
+        int id, r, operands;
+
+        a->help = a->json = false;
+        a->script = NULL;
+        memset(&a->request, 0, sizeof(a->request));
+        a->request.profile = a->request.workdir = "";
+        a->request.env = a->env;
+
+        cli_opts_init(&o, argc, argv);
+        while ((id = cli_opts_next(&o, exec_opts, &value, &why)) >= 0) {
+                r = take_option(a, id, value, environ_list, e);
+                if (r < 0)
+                        return r;
+                if (a->help)
+                        return 0;
+        }
+        if (id != CLI_OPTS_END)
+                return errmsg_set(e, -EINVAL, "exec: %s: see hermes-sandbox exec --help", why.text);
+
+        operands = argc - o.next;
+        if (a->script) {
+                if (operands > 0)
+                        return errmsg_set(e, -EINVAL,
+                                          "exec: --script and a command: expected one of them");
+                if (a->request.use_stdin && strcmp(a->script, "-") == 0)
+                        return errmsg_set(e, -EINVAL, "exec: --script - and -i: both want stdin");
+                return 0;
+        }
+        if (operands < 1)
+                return errmsg_set(e, -EINVAL, "exec: no command given: see hermes-sandbox exec --help");
+        if (operands > PROTO_ARGS_MAX)
+                return errmsg_set(e, -EINVAL, "exec: %d arguments, at most %d", operands,
+                                  PROTO_ARGS_MAX);
+        a->request.args = (const char **)argv + o.next;
+        a->request.n_args = (uint32_t)operands;
+        a->request.shell = operands == 1 && !o.dashdash;
+        return 0;
+}
+
+void cli_exec_args_set_script(struct cli_exec_args *a, const char *text) {
+        a->script_arg[0] = text;
+        a->request.args = a->script_arg;
+        a->request.n_args = 1;
+        a->request.shell = true;
+}

@@ -1,0 +1,300 @@
+/*
+ * One poll loop over the connection, a signalfd and, with -i, fd 0. Nothing waits on the connection but
+ * poll: what is to be sent stands in one small buffer, and a source (stdin, a signal) is only read when
+ * its frame has room there. So a manager that is slow to read can never keep us from reading what it
+ * sends. Writing the output may block: credit bounds what the manager then holds for us.
+ */
+#include "cli/cli_run.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "common/exitcode.h"
+#include "common/wire.h"
+
+/* Room that stdin leaves to windows and signals. */
+#define CONTROL_ROOM 1024
+
+struct run {
+        struct cli_conn *conn;
+        struct cli_sink *sink;
+        struct cli_outcome *out;
+        int signal_fd;
+        sigset_t signals;
+        uint64_t last_int_ms; /* when SIGINT came last, 0: never */
+
+        bool stdin_open;
+        uint32_t stdin_credit;
+        uint32_t consumed[3]; /* by stream: delivered and not yet granted again */
+
+        bool send_dead; /* the manager reads no more; what it wrote is still to be read */
+        size_t send_start, send_end;
+        uint8_t send[FRAME_MAX + CONTROL_ROOM];
+};
+
+static size_t room(const struct run *r) {
+        return sizeof(r->send) - r->send_end;
+}
+
+static void flush(struct run *r) {
+        while (r->send_start < r->send_end && !r->send_dead) {
+                ssize_t n = send(r->conn->fd, r->send + r->send_start, r->send_end - r->send_start,
+                                 MSG_DONTWAIT | MSG_NOSIGNAL);
+
+                if (n >= 0)
+                        r->send_start += (size_t)n;
+                else if (errno == EAGAIN)
+                        return;
+                else if (errno != EINTR)
+                        r->send_dead = true;
+        }
+        r->send_start = r->send_end = 0;
+}
+
+static void put_frame(struct run *r, uint8_t type, const void *payload, uint32_t len) {
+        frame_put_header(r->send + r->send_end, type, 0, CLI_CHANNEL, len);
+        memcpy(r->send + r->send_end + FRAME_HEADER, payload, len);
+        r->send_end += FRAME_HEADER + len;
+}
+
+/* Grants again what was delivered, in few frames: half the credit at a time. */
+static void grant(struct run *r, uint8_t stream) {
+        struct window w = { .stream = stream, .bytes = r->consumed[stream] };
+        uint8_t payload[WINDOW_SIZE];
+
+        if (w.bytes < FRAME_CREDIT / 2 || room(r) < FRAME_HEADER + WINDOW_SIZE)
+                return;
+        window_encode(&w, payload);
+        put_frame(r, FRAME_WINDOW, payload, WINDOW_SIZE);
+        r->consumed[stream] = 0;
+        flush(r);
+}
+
+static uint64_t now_ms(void) {
+        struct timespec ts;
+
+        clock_gettime(CLOCK_MONOTONIC, &ts);
+        return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* Lets the signal do to us what it would have done: end us, and so close the connection. */
+static void obey(struct run *r, int signo) {
+        raise(signo);
+        sigprocmask(SIG_UNBLOCK, &r->signals, NULL);
+}
+
+static void on_signal(struct run *r) {
+        struct signalfd_siginfo info;
+        struct sigaction sa;
+        uint8_t signo;
+
+        if (read(r->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
+                return;
+        /* A blocked signal is queued even if it is ignored, as SIGHUP is under nohup(1). */
+        if (sigaction((int)info.ssi_signo, NULL, &sa) == 0 && sa.sa_handler == SIG_IGN)
+                return;
+        signo = (uint8_t)info.ssi_signo;
+        if (!r->out->started) {
+                obey(r, signo);
+                return;
+        }
+        if (signo == SIGINT) {
+                uint64_t now = now_ms();
+
+                if (r->last_int_ms != 0 && now - r->last_int_ms < 1000)
+                        obey(r, signo);
+                r->last_int_ms = now;
+        }
+        put_frame(r, FRAME_SIGNAL, &signo, 1);
+        flush(r);
+}
+
+/* Reads straight into the frame that carries it. Whatever ends the reading ends the stream: a command
+ * must not wait for bytes that cannot come. */
+static void on_stdin(struct run *r) {
+        uint8_t *frame = r->send + r->send_end;
+        size_t max = room(r) - CONTROL_ROOM - FRAME_HEADER;
+        ssize_t n;
+
+        if (max > FRAME_PAYLOAD_MAX)
+                max = FRAME_PAYLOAD_MAX;
+        if (max > r->stdin_credit)
+                max = r->stdin_credit;
+        n = read(STDIN_FILENO, frame + FRAME_HEADER, max);
+        if (n < 0) {
+                if (errno == EAGAIN || errno == EINTR)
+                        return;
+                cli_error("cannot read stdin: %s", strerror(errno));
+                n = 0;
+        }
+        if (n == 0)
+                r->stdin_open = false;
+        r->stdin_credit -= (uint32_t)n;
+        frame_put_header(frame, FRAME_STDIN, n == 0 ? FRAME_EOF : 0, CLI_CHANNEL, (uint32_t)n);
+        r->send_end += FRAME_HEADER + (size_t)n;
+        flush(r);
+}
+
+static bool protocol_error(struct run *r, const char *what) {
+        r->out->end = CLI_END_LOST;
+        r->out->exit_code = EXIT_SANDBOX;
+        errmsg_set(&r->out->error, 0, "protocol error: %s", what);
+        return true;
+}
+
+static bool on_output(struct run *r, const struct frame *f) {
+        uint8_t stream = f->type == FRAME_STDOUT ? STREAM_STDOUT : STREAM_STDERR;
+        int code;
+
+        if (!r->out->started)
+                return protocol_error(r, "output before the command was started");
+        code = r->sink->take(r->sink, stream, f->payload, f->len);
+        if (code != 0) {
+                r->out->end = CLI_END_SINK;
+                r->out->exit_code = code;
+                return true;
+        }
+        r->consumed[stream] += f->len;
+        grant(r, stream);
+        return false;
+}
+
+static bool on_started(struct run *r, const struct frame *f) {
+        struct started s;
+
+        if (r->out->started || started_decode(f->payload, f->len, &s) < 0)
+                return protocol_error(r, "a bad STARTED frame");
+        r->out->started = true;
+        r->out->pool_hit = s.pool_hit;
+        /* The decoder has checked that each fits. */
+        strcpy(r->out->exec_id, s.exec_id);
+        strcpy(r->out->container_id, s.container_id);
+        strcpy(r->out->profile, s.profile);
+        return false;
+}
+
+static bool on_window(struct run *r, const struct frame *f) {
+        struct window w;
+
+        if (window_decode(f->payload, f->len, &w) < 0 || w.stream != STREAM_STDIN ||
+            w.bytes > UINT32_MAX - r->stdin_credit)
+                return protocol_error(r, "a bad WINDOW frame");
+        r->stdin_credit += w.bytes;
+        return false;
+}
+
+/* True when it was the last one. */
+static bool on_frame(struct run *r, const struct frame *f) {
+        /* A connection that is refused as a whole has no channel yet. */
+        if (f->channel != CLI_CHANNEL && f->type != FRAME_REJECT)
+                return protocol_error(r, "a frame of a channel that is not open");
+        switch (f->type) {
+        case FRAME_STDOUT:
+        case FRAME_STDERR:
+                return on_output(r, f);
+        case FRAME_STARTED:
+                return on_started(r, f);
+        case FRAME_WINDOW:
+                return on_window(r, f);
+        case FRAME_RESULT:
+                if (result_decode(f->payload, f->len, &r->out->result) < 0)
+                        return protocol_error(r, "a bad RESULT frame");
+                r->out->end = CLI_END_RESULT;
+                r->out->exit_code = r->out->result.exit_code;
+                return true;
+        case FRAME_REJECT:
+                if (reject_decode(f->payload, f->len, &r->out->reject) < 0)
+                        return protocol_error(r, "a bad REJECT frame");
+                r->out->end = CLI_END_REJECT;
+                r->out->exit_code = r->out->reject.exit_code;
+                return true;
+        default:
+                return protocol_error(r, "a frame that has no place here");
+        }
+}
+
+static bool on_socket(struct run *r) {
+        struct frame f;
+        int n = cli_conn_fill(r->conn, MSG_DONTWAIT);
+
+        if (n == -EAGAIN)
+                return false;
+        if (n <= 0) {
+                r->out->end = CLI_END_LOST;
+                r->out->exit_code = EXIT_SANDBOX;
+                errmsg_set(&r->out->error, 0,
+                           "lost the manager%s%s: nothing is known of the command's end",
+                           n < 0 ? ": " : "", n < 0 ? strerror(-n) : "");
+                return true;
+        }
+        while ((n = cli_conn_next(r->conn, &f, &r->out->error)) > 0)
+                if (on_frame(r, &f))
+                        return true;
+        if (n < 0) {
+                r->out->end = CLI_END_LOST;
+                r->out->exit_code = EXIT_SANDBOX;
+                return true;
+        }
+        return false;
+}
+
+static void catch_signals(struct run *r) {
+        static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 };
+
+        sigemptyset(&r->signals);
+        for (size_t i = 0; i < sizeof(forwarded) / sizeof(forwarded[0]); i++)
+                sigaddset(&r->signals, forwarded[i]);
+        /* Without a signalfd they keep their default: the caller can still end us. */
+        r->signal_fd = signalfd(-1, &r->signals, SFD_CLOEXEC | SFD_NONBLOCK);
+        if (r->signal_fd >= 0)
+                sigprocmask(SIG_BLOCK, &r->signals, NULL);
+}
+
+void cli_run(struct cli_conn *conn, bool use_stdin, struct cli_sink *sink, struct cli_outcome *ret) {
+        static struct run r;
+        bool done = false;
+
+        memset(ret, 0, sizeof(*ret));
+        memset(&r, 0, offsetof(struct run, send));
+        r.conn = conn;
+        r.sink = sink;
+        r.out = ret;
+        r.stdin_open = use_stdin;
+        r.stdin_credit = FRAME_CREDIT;
+        catch_signals(&r);
+
+        while (!done) {
+                bool control = !r.send_dead && room(&r) >= FRAME_HEADER + WINDOW_SIZE;
+                bool input = r.stdin_open && r.stdin_credit > 0 && !r.send_dead && r.send_end == 0;
+                struct pollfd p[] = {
+                        { .fd = conn->fd, .events = POLLIN },
+                        { .fd = control ? r.signal_fd : -1, .events = POLLIN },
+                        { .fd = input ? STDIN_FILENO : -1, .events = POLLIN },
+                };
+
+                if (r.send_end > r.send_start && !r.send_dead)
+                        p[0].events |= POLLOUT;
+                if (poll(p, use_stdin ? 3 : 2, -1) < 0)
+                        continue;
+                if (p[0].revents & POLLOUT) {
+                        flush(&r);
+                        grant(&r, STREAM_STDOUT);
+                        grant(&r, STREAM_STDERR);
+                }
+                if (p[0].revents & ~POLLOUT)
+                        done = on_socket(&r);
+                if (!done && p[1].revents)
+                        on_signal(&r);
+                if (!done && p[2].revents && r.send_end == 0)
+                        on_stdin(&r);
+        }
+        sigprocmask(SIG_UNBLOCK, &r.signals, NULL);
+}
