@@ -1,0 +1,178 @@
+# hermes-sandbox. `make try` and `make check` are all that a newcomer needs; README.md has the rest.
+#
+# What a program links is its privilege story: the table of programs below is the whole of it.
+
+CC ?= cc
+MUSL_CC ?= musl-gcc
+PREFIX ?= /usr
+SYSCONFDIR ?= /etc
+DESTDIR ?=
+BUILD ?= build
+LIBEXEC := $(PREFIX)/libexec/hermes-sandbox
+VERSION := $(shell sed -n '1s/.*(\(.*\)).*/\1/p' debian/changelog)
+
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+
+CFLAGS ?= -O2 -g
+CPPFLAGS ?=
+LDFLAGS ?=
+WERROR ?= -Werror
+WARN := -Wall -Wextra $(WERROR) -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 \
+        -Wimplicit-fallthrough -Wundef -Wpointer-arith -Wwrite-strings
+BASE := -std=gnu17 -D_GNU_SOURCE -Isrc -DVERSION='"$(VERSION)"' -DLIBEXEC='"$(LIBEXEC)"' -MMD -MP $(WARN)
+HARDEN := -fstack-protector-strong -fstack-clash-protection -ftrivial-auto-var-init=zero
+# clang before 16 takes the same flag only with this one beside it.
+HARDEN += $(shell $(CC) --version 2>/dev/null | grep -qE 'clang version 1[0-5]\.' && \
+        echo -enable-trivial-auto-var-init-zero-knowing-it-will-be-removed-from-clang)
+GLIBC_FLAGS := $(BASE) $(HARDEN) -fPIE
+# Behind the environment's flags, which may hold another level already.
+FORTIFY := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
+GLIBC_LINK := -pie -Wl,-z,relro,-z,now,-z,noexecstack,--as-needed
+# Agent and CLI: a start costs what the dynamic loader costs, so there is none.
+# musl-gcc does not see the kernel's own headers (linux/*): a folder of links brings these and no others.
+KERNEL_HEADERS := $(BUILD)/kernel-headers
+MUSL_FLAGS := $(BASE) $(HARDEN) -ffunction-sections -fdata-sections -fPIE -isystem $(KERNEL_HEADERS)
+# musl-gcc's specs know no -static-pie: it links a program that wants musl's loader, which no image has.
+# Hence by hand: static, position independent, and musl's own start file for that.
+MUSL_LIB ?= /usr/lib/$(patsubst %-linux-gnu,%-linux-musl,$(shell $(MUSL_CC) -print-multiarch 2>/dev/null))
+MUSL_LINK := -static -nostartfiles -Wl,-pie,--no-dynamic-linker,-z,text,-z,relro,-z,now,-z,noexecstack \
+        -Wl,--gc-sections,--build-id $(addprefix $(MUSL_LIB)/,rcrt1.o crti.o crtn.o)
+# musl-gcc brings specs of its own, and its C library was built without LTO.
+unfit_for_musl := -specs=% -flto% -ffat-lto-objects
+MUSL_CFLAGS = $(filter-out $(unfit_for_musl),$(CFLAGS))
+MUSL_LDFLAGS = $(filter-out $(unfit_for_musl),$(LDFLAGS))
+
+# A sanitizer build keeps its objects apart, and builds agent and CLI with glibc: musl has no ASan.
+ifdef SANITIZE
+FORTIFY :=
+SANFLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+GLIBC_FLAGS := $(BASE) -fPIE $(SANFLAGS)
+GLIBC_LINK := -pie $(SANFLAGS)
+MUSL_CC := $(CC)
+MUSL_FLAGS := $(GLIBC_FLAGS) -DHAVE_SANITIZER=1
+MUSL_LINK := $(GLIBC_LINK)
+endif
+
+pkg = $(shell pkg-config --$(1) $(2) 2>/dev/null)
+
+# program        folder of its own sources   others it takes            libraries
+PROGRAMS := hermes-sandboxd hermes-engined hermes-sandbox-config supervisor agent hermes-sandbox
+
+hermes-sandboxd_LIBS       = $(call pkg,libs,yaml-0.1 audit libsystemd nettle)
+hermes-engined_LIBS        = $(call pkg,libs,libcurl yaml-0.1 jansson libsystemd nettle)
+hermes-sandbox-config_LIBS = $(call pkg,libs,yaml-0.1 nettle)
+
+.PHONY: all check check-unit check-it check-long asan asan-run lint format fuzz bench deb try install clean
+all: $(PROGRAMS:%=$(BUILD)/%)
+
+# --- objects: build/glibc/** and build/musl/** -------------------------------------------------------
+$(BUILD)/glibc/%.o: src/%.c Makefile debian/changelog
+	@mkdir -p $(@D)
+	$(CC) $(GLIBC_FLAGS) $(CPPFLAGS) $(CFLAGS) $(FORTIFY) -c -o $@ $<
+$(KERNEL_HEADERS):
+	@mkdir -p $@
+	ln -sfn /usr/include/linux /usr/include/asm-generic $@
+	ln -sfn /usr/include/$$($(CC) -print-multiarch)/asm $@
+$(BUILD)/musl/%.o: src/%.c Makefile debian/changelog | $(KERNEL_HEADERS)
+	@mkdir -p $(@D)
+	$(MUSL_CC) $(MUSL_FLAGS) $(CPPFLAGS) $(MUSL_CFLAGS) -c -o $@ $<
+
+glibc_objs = $(patsubst src/%.c,$(BUILD)/glibc/%.o,$(wildcard $(addsuffix /*.c,$(addprefix src/,$(1)))))
+musl_objs = $(patsubst src/%.c,$(BUILD)/musl/%.o,$(wildcard $(addsuffix /*.c,$(addprefix src/,$(1)))))
+# Everything of a folder but main.c, for the tests.
+lib_objs = $(filter-out %/main.c.o %/main.o,$(call glibc_objs,$(1)))
+
+COMMON_MUSL := $(call musl_objs,common)
+COMMON_GLIBC := $(call glibc_objs,common)
+
+$(BUILD)/hermes-sandboxd: $(call glibc_objs,manager config) $(COMMON_GLIBC)
+	$(CC) $(GLIBC_LINK) $(LDFLAGS) -o $@ $^ $(hermes-sandboxd_LIBS)
+$(BUILD)/hermes-engined: $(call glibc_objs,engine config) $(COMMON_GLIBC)
+	$(CC) $(GLIBC_LINK) $(LDFLAGS) -o $@ $^ $(hermes-engined_LIBS)
+$(BUILD)/hermes-sandbox-config: $(call glibc_objs,cli/config config) $(COMMON_GLIBC)
+	$(CC) $(GLIBC_LINK) $(LDFLAGS) -o $@ $^ $(hermes-sandbox-config_LIBS)
+$(BUILD)/supervisor: $(call glibc_objs,supervisor) $(BUILD)/glibc/common/errmsg.o
+	$(CC) $(GLIBC_LINK) $(LDFLAGS) -o $@ $^
+$(BUILD)/agent: $(call musl_objs,agent) $(COMMON_MUSL)
+	$(MUSL_CC) $(MUSL_LINK) $(MUSL_LDFLAGS) -o $@ $^
+$(BUILD)/hermes-sandbox: $(call musl_objs,cli) $(COMMON_MUSL)
+	$(MUSL_CC) $(MUSL_LINK) $(MUSL_LDFLAGS) -o $@ $^
+
+# --- tests -------------------------------------------------------------------------------------------
+UNIT := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))
+TEST_LIBS = $(call pkg,libs,cmocka libcurl yaml-0.1 jansson libsystemd audit nettle)
+TEST_OBJS = $(call lib_objs,common config engine manager agent cli supervisor)
+$(BUILD)/libundertest.a: $(TEST_OBJS)
+	@rm -f $@
+	ar rcs $@ $^
+$(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libundertest.a
+	@mkdir -p $(@D)
+	$(CC) $(GLIBC_FLAGS) -Itests $(CPPFLAGS) $(CFLAGS) $(FORTIFY) $(GLIBC_LINK) $(LDFLAGS) -o $@ $< $(BUILD)/libundertest.a $(TEST_LIBS)
+
+FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+# A fuzz target is one LLVMFuzzerTestOneInput(); with replay.c as its main() it is a plain program that
+# runs the files that it is given.
+$(BUILD)/fuzz/%: tests/fuzz/%.c tests/lib/replay.c $(BUILD)/libundertest.a
+	@mkdir -p $(@D)
+	$(CC) $(GLIBC_FLAGS) -Itests $(CPPFLAGS) $(CFLAGS) $(FORTIFY) $(GLIBC_LINK) $(LDFLAGS) -o $@ \
+		tests/fuzz/$*.c tests/lib/replay.c $(BUILD)/libundertest.a $(TEST_LIBS)
+
+export BUILD
+RUN := tests/run
+
+check: | packages-check
+	$(MAKE) all $(UNIT) $(FUZZ)
+	$(RUN) unit fuzz it
+check-unit: $(UNIT)
+	$(RUN) unit
+check-it: all
+	$(RUN) it
+# The same scripts with the counts and sizes of cases.md.
+check-long: all
+	HST_LONG=1 $(RUN) it
+# The same tests under ASan and UBSan, with objects of their own.
+asan: | packages-check
+	$(MAKE) SANITIZE=1 BUILD=$(BUILD)/asan asan-run
+asan-run: all $(UNIT) $(FUZZ)
+	$(RUN) unit fuzz it
+# New inputs with libFuzzer, a minute a target.
+fuzz: | packages-lint
+	tests/fuzz.sh
+lint: | packages-lint
+	tests/lint.sh
+format:
+	clang-format -i $(wildcard src/*/*.[ch] src/*/*/*.[ch] tests/*.h tests/*/*.[ch])
+bench: all
+	bench/run
+packages-%:
+	@tests/lib/packages.sh $*
+
+# --- installation and package ------------------------------------------------------------------------
+# Needs no root and sets no setuid bit: both are the package's.
+install: all
+	install -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(LIBEXEC) $(UNITDIR) $(PREFIX)/lib/sysusers.d \
+		$(PREFIX)/lib/tmpfiles.d $(addprefix $(PREFIX)/share/man/man,1 5 8) $(SYSCONFDIR)/hermes-sandbox/sandbox.d)
+	install -m 0755 $(BUILD)/hermes-sandbox $(DESTDIR)$(PREFIX)/bin/
+	install -m 0755 $(addprefix $(BUILD)/,$(filter-out hermes-sandbox,$(PROGRAMS))) $(DESTDIR)$(LIBEXEC)/
+	install -m 0644 etc/sandbox.yaml $(DESTDIR)$(SYSCONFDIR)/hermes-sandbox/
+	install -m 0644 $(wildcard systemd/*.service systemd/*.socket) $(DESTDIR)$(UNITDIR)/
+	install -m 0644 systemd/hermes-sandbox.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/hermes-sandbox.conf
+	install -m 0644 systemd/hermes-sandbox.tmpfiles $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/hermes-sandbox.conf
+	for n in 1 5 8; do install -m 0644 man/*.$$n $(DESTDIR)$(PREFIX)/share/man/man$$n/ || exit 1; done
+
+# Built in a copy, as dpkg writes beside the tree that it builds.
+deb:
+	rm -rf dist
+	mkdir -p dist/src
+	tar -c --exclude=./build --exclude=./dist --exclude=./.git . | tar -x -C dist/src
+	cd dist/src && env -u BUILD -u MAKEFLAGS -u MFLAGS dpkg-buildpackage -b -us -uc
+	ln -f dist/hermes-sandbox_$(VERSION)_*.deb dist/hermes-sandbox.deb
+	rm -rf dist/src
+
+# From a clone on a bare Debian machine, as root, to a command that ran in a warm sandbox.
+try:
+	tests/try.sh
+
+clean:
+	rm -rf build dist
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
