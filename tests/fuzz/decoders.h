@@ -1,0 +1,170 @@
+/* What every decoder of proto.h promises about what it takes, for the targets that feed them. */
+#pragma once
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/frame.h"
+#include "common/proto.h"
+#include "common/wire.h"
+
+static inline void check(bool ok) {
+        if (!ok)
+                abort();
+}
+
+static inline void check_hex(const char *s, size_t n) {
+        check(strlen(s) == n && strspn(s, "0123456789abcdef") == n);
+}
+
+/* What was taken encodes to the same bytes. */
+static inline void check_same(const void *p, size_t len, const void *again, ssize_t n) {
+        check(n == (ssize_t)len && memcmp(p, again, len) == 0);
+}
+
+static inline void check_strings(const uint8_t *p, size_t len, uint32_t n_args, uint32_t n_env) {
+        struct wire_in in;
+
+        check(n_args >= 1 && n_args <= PROTO_ARGS_MAX && n_env <= PROTO_ENV_MAX);
+        wire_in_init(&in, p, len);
+        for (uint32_t i = 0; i < n_args; i++)
+                check(wire_get_str(&in, PROTO_EXEC_MAX));
+        for (uint32_t i = 0; i < n_env; i++) {
+                const char *s = wire_get_str(&in, PROTO_EXEC_MAX);
+
+                check(s && s[0] != '=' && strchr(s, '='));
+        }
+        check(wire_in_done(&in));
+}
+
+static inline void decode_hello(const uint8_t *p, size_t len) {
+        uint8_t again[4200];
+        struct hello h;
+
+        if (hello_decode(p, len, &h) == 0)
+                check_same(p, len, again, hello_encode(&h, again, sizeof(again)));
+}
+
+static inline void decode_window(const uint8_t *p, size_t len) {
+        uint8_t again[WINDOW_SIZE];
+        struct window w;
+
+        if (window_decode(p, len, &w) < 0)
+                return;
+        check(w.stream <= STREAM_STDERR && w.bytes > 0);
+        window_encode(&w, again);
+        check_same(p, len, again, WINDOW_SIZE);
+}
+
+static inline void decode_request(const uint8_t *p, size_t len) {
+        struct exec_request r;
+
+        if (exec_request_decode(p, len, &r) < 0)
+                return;
+        check(strlen(r.profile) <= PROTO_NAME_MAX && strlen(r.workdir) <= PROTO_PATH_MAX);
+        check(!r.shell || r.n_args == 1);
+        check_strings(r.args_wire, r.strings_len, r.n_args, r.n_env);
+}
+
+static inline void decode_order(const uint8_t *p, size_t len) {
+        uint8_t head[PROTO_PATH_MAX + 64];
+        struct exec_order o;
+        ssize_t n;
+
+        if (exec_order_decode(p, len, &o) < 0)
+                return;
+        check(o.workdir[0] == '/' && (!o.shell || o.n_args == 1));
+        check_strings(o.strings, o.strings_len, o.n_args, o.n_env);
+        n = exec_order_encode_head(&o, head, sizeof(head));
+        check_same(p, len - o.strings_len, head, n);
+}
+
+static inline void decode_started(const uint8_t *p, size_t len) {
+        uint8_t again[1024];
+        struct started s;
+
+        if (started_decode(p, len, &s) < 0)
+                return;
+        check_hex(s.exec_id, PROTO_EXEC_ID);
+        check_hex(s.container_id, PROTO_CONTAINER_ID);
+        check_same(p, len, again, started_encode(&s, again, sizeof(again)));
+}
+
+static inline void decode_exited(const uint8_t *p, size_t len) {
+        uint8_t again[256];
+        struct exited e;
+
+        if (exited_decode(p, len, &e) < 0)
+                return;
+        check(strcmp(cause_name(e.cause), "unknown") != 0 &&
+              (!e.signaled || (e.code > 0 && e.code <= 64)));
+        check_same(p, len, again, exited_encode(&e, again, sizeof(again)));
+}
+
+static inline void decode_result(const uint8_t *p, size_t len) {
+        uint8_t again[4096];
+        struct result r;
+
+        if (result_decode(p, len, &r) < 0)
+                return;
+        check_hex(r.exec_id, PROTO_EXEC_ID);
+        check_hex(r.container_id, PROTO_CONTAINER_ID);
+        check(strlen(r.message) <= PROTO_LINE_MAX && strlen(r.session) <= PROTO_NAME_MAX);
+        check_same(p, len, again, result_encode(&r, again, sizeof(again)));
+}
+
+static inline void decode_reject(const uint8_t *p, size_t len) {
+        uint8_t again[2048];
+        struct reject r;
+
+        if (reject_decode(p, len, &r) < 0)
+                return;
+        check(r.exit_code != 0);
+        check_same(p, len, again, reject_encode(&r, again, sizeof(again)));
+}
+
+/* Every payload that may stand in a frame of this type. */
+static inline void decode(const struct frame *f) {
+        switch (f->type) {
+        case FRAME_HELLO:
+                decode_hello(f->payload, f->len);
+                break;
+        case FRAME_EXEC:
+                decode_request(f->payload, f->len);
+                decode_order(f->payload, f->len);
+                break;
+        case FRAME_WINDOW:
+                decode_window(f->payload, f->len);
+                break;
+        case FRAME_STARTED:
+                decode_started(f->payload, f->len);
+                break;
+        case FRAME_EXITED:
+                decode_exited(f->payload, f->len);
+                break;
+        case FRAME_RESULT:
+                decode_result(f->payload, f->len);
+                break;
+        case FRAME_REJECT:
+                decode_reject(f->payload, f->len);
+                break;
+        }
+}
+
+/* A whole stream of one sender, in buffers of exactly what has come: an offset at which a frame is not
+ * whole must give 0, and the whole then 1. */
+static inline void stream(const uint8_t *data, size_t size, enum frame_from from) {
+        while (size > 0) {
+                struct frame f, g;
+                size_t used, unused = 0;
+                int r = frame_parse(data, size, from, &f, &used);
+
+                if (r <= 0)
+                        return;
+                check(used == FRAME_HEADER + f.len && used <= size && f.payload == data + FRAME_HEADER);
+                check(frame_parse(data, used - 1, from, &g, &unused) == 0 && unused == 0);
+                decode(&f);
+                data += used;
+                size -= used;
+        }
+}

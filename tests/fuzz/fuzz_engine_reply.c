@@ -1,0 +1,111 @@
+/*
+ * Replies of the engine and messages of the manager. The first byte chooses the parser, the rest is what
+ * it reads. Whatever is taken must hold what its header promises.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/engine_msg.h"
+#include "engine/apijson.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(bool ok) {
+        if (!ok)
+                abort();
+}
+
+static void container(const struct apijson_container *c) {
+        check(engine_is_hex(c->id, ENGINE_ID_LEN));
+        check(!c->installation[0] || engine_is_hex(c->installation, ENGINE_INSTALLATION_LEN));
+        check(strlen(c->name) <= APIJSON_NAME_MAX && strlen(c->profile) <= ENGINE_PROFILE_MAX);
+}
+
+static void list(const char *p, size_t n) {
+        struct apijson_container *l;
+        struct errmsg e;
+        size_t count;
+
+        if (apijson_list(p, n, &l, &count, &e) < 0)
+                return;
+        for (size_t i = 0; i < count; i++)
+                container(&l[i]);
+        free(l);
+}
+
+static void one_line(const char *s) {
+        for (; *s; s++)
+                check((unsigned char)*s >= 0x20 && *s != 0x7f);
+}
+
+static void message(const uint8_t *p, size_t n, enum engine_from from) {
+        struct engine_msg m;
+        uint8_t buf[ENGINE_MSG_MAX];
+
+        if (n <= sizeof(buf) && engine_msg_decode(p, n, from, &m) == 0) {
+                check(engine_msg_encode(&m, buf, sizeof(buf)) == (ssize_t)n);
+                check(memcmp(buf, p, n) == 0);
+        }
+}
+
+static void info(const char *p, size_t n) {
+        char text[512];
+        struct errmsg e;
+        bool v2;
+
+        if (apijson_info(p, n, "1.41", &v2, text, sizeof(text), &e) == 0)
+                check(!text[0] || text[strlen(text) - 1] == '\n');
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+        const char *p = (const char *)data + 1;
+        char id[ENGINE_IMAGE_ID_MAX + 1];
+        struct apijson_container c;
+        struct apijson_progress progress;
+        struct apijson_event event;
+        struct errmsg e;
+
+        if (size < 1)
+                return 0;
+        size--;
+        switch (data[0]) {
+        case 'c':
+                if (apijson_created(p, size, id, &e) == 0)
+                        check(engine_is_hex(id, ENGINE_ID_LEN));
+                break;
+        case 'm':
+                apijson_message(p, size, id, sizeof(id));
+                one_line(id);
+                break;
+        case 'i':
+                if (apijson_inspect(p, size, &c, &e) == 0)
+                        container(&c);
+                break;
+        case 'l':
+                list(p, size);
+                break;
+        case 'e':
+                if (apijson_event(p, size, &event) == 0 && event.kind != EVENT_OTHER)
+                        check(engine_is_hex(event.id, ENGINE_ID_LEN));
+                break;
+        case 'p':
+                if (apijson_progress(p, size, &progress) == 0) {
+                        one_line(progress.text);
+                        one_line(progress.error);
+                }
+                break;
+        case 'g':
+                apijson_image_id(p, size, id, &e);
+                break;
+        case 'n':
+                info(p, size);
+                break;
+        case 'M':
+                message(data + 1, size, ENGINE_FROM_MANAGER);
+                break;
+        case 'B':
+                message(data + 1, size, ENGINE_FROM_BROKER);
+                break;
+        }
+        return 0;
+}

@@ -1,0 +1,36 @@
+#!/bin/bash
+# packages.sh check|lint|build: installs what is missing of the Debian packages that the tests, the linters
+# or the build need. "COMMAND=PACKAGE" is there when the command is, whoever brought it.
+set -eu
+
+build="build-essential pkg-config musl-gcc=musl-tools libaudit-dev libcurl4-gnutls-dev libjansson-dev
+	libsystemd-dev libyaml-dev nettle-dev"
+declare -A sets=(
+	[build]=$build
+	[check]="$build libcmocka-dev dockerd=docker.io auditd=auditd mmdebstrap=mmdebstrap jq=jq
+		setpriv=util-linux python3=python3 docker-registry=docker-registry"
+	[lint]="$build libcmocka-dev clang=clang clang-format=clang-format cppcheck=cppcheck
+		shellcheck=shellcheck codespell=codespell mandoc=mandoc"
+)
+PATH=$PATH:/usr/sbin:/sbin
+
+missing=()
+for item in ${sets[$1]}; do
+	package=${item#*=}
+	if [ "$item" = "$package" ]; then
+		dpkg-query -W -f '${Status}\n' "$package" 2>/dev/null | grep -q ' installed$' ||
+			missing+=("$package")
+	else
+		command -v "${item%%=*}" >/dev/null || missing+=("$package")
+	fi
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+if [ "$(id -u)" -ne 0 ]; then
+	echo "packages are missing; run as root: apt-get install --no-install-recommends ${missing[*]}" >&2
+	exit 1
+fi
+echo "installing ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq
+apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null

@@ -1,0 +1,100 @@
+#!/bin/bash
+# Every linter over every file that it knows, one line each, the output of those that complain, and as last
+# line "N passed, N failed, N skipped". A tool that is missing is a skip, and a failure when STRICT=1.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+export PATH=$PATH:/usr/sbin:/sbin LC_ALL=C.UTF-8
+
+passed=0 failed=0 skipped=0
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+
+# files PATTERN…: what git would commit of them.
+files() { git ls-files --cached --others --exclude-standard -- "$@" | while read -r f; do [ -f "$f" ] && echo "$f"; done; }
+
+# lint NAME TOOL COMMAND…
+lint() {
+	local name=$1 tool=$2
+	shift 2
+	if ! command -v "$tool" >/dev/null; then
+		if [ "${STRICT:-0}" = 1 ]; then
+			echo "FAIL  $name ($tool is missing, and STRICT=1)"
+			failed=$((failed + 1))
+		else
+			echo "skip  $name: $tool is missing"
+			skipped=$((skipped + 1))
+		fi
+	elif "$@" >"$out/log" 2>&1; then
+		echo "ok    $name"
+		passed=$((passed + 1))
+	else
+		echo "FAIL  $name"
+		head -n 60 "$out/log" | sed 's/^/      /'
+		failed=$((failed + 1))
+	fi
+}
+
+mapfile -t c_files < <(files 'src/*.c' 'tests/*.c')
+mapfile -t h_files < <(files 'src/*.h' 'tests/*.h')
+mapfile -t sh_files < <(
+	files '*.sh' tests/run bench/run .ci/run
+	files 'debian/*.postinst' 'debian/*.prerm' 'debian/*.postrm' 'debian/*.preinst'
+)
+mapfile -t man_files < <(files 'man/*.[1-8]')
+
+# The analyzer's findings are warnings, so that it looks at every file before it gives up.
+analyze() {
+	local f rc=0
+	for f in "${c_files[@]}"; do
+		case $f in src/*) ;; *) continue ;; esac
+		gcc -std=gnu17 -D_GNU_SOURCE -Isrc -DVERSION='""' -DLIBEXEC='""' -O1 -fanalyzer \
+			-Werror -c -o /dev/null "$f" || rc=1
+	done
+	return $rc
+}
+
+with_clang() {
+	local f rc=0
+	for f in "${c_files[@]}"; do
+		clang -std=gnu17 -D_GNU_SOURCE -Isrc -Itests -DVERSION='""' -DLIBEXEC='""' -Wall -Wextra -Werror \
+			-fsyntax-only "$f" || rc=1
+	done
+	return $rc
+}
+
+# The programs that a unit starts are not installed here: only the units themselves are judged.
+units() {
+	local dir=$out/units
+	mkdir -p "$dir"
+	sed 's|^ExecStart=.*|ExecStart=/bin/true|' systemd/hermes-sandbox-engine.service \
+		>"$dir/hermes-sandbox-engine.service"
+	sed 's|^ExecStart=.*|ExecStart=/bin/true|' systemd/hermes-sandbox-pool.service \
+		>"$dir/hermes-sandbox-pool.service"
+	cp systemd/*.socket "$dir/"
+	systemd-analyze verify --man=no "$dir"/*
+}
+
+sizes() {
+	local rc=0 f most
+	for f in "${c_files[@]}"; do
+		case $f in src/*) most=500 ;; *) most=600 ;; esac
+		[ "$(wc -l <"$f")" -le $most ] || { echo "$f has over $most lines" && rc=1; }
+	done
+	return $rc
+}
+
+lint "format (clang-format)" clang-format clang-format --dry-run -Werror "${c_files[@]}" "${h_files[@]}"
+lint "gcc -fanalyzer" gcc analyze
+lint "clang" clang with_clang
+# cppcheck does not read the system's headers: these two are sys/queue.h's.
+lint "cppcheck" cppcheck cppcheck --quiet -D__x86_64__=1 '-DLIST_HEAD(n,t)=struct n{struct t*lh_first;}' \
+	'-DLIST_ENTRY(t)=struct{struct t*le_next;struct t**le_prev;}' --std=c11 --language=c \
+	--error-exitcode=1 --inline-suppr \
+	--enable=warning,portability --suppress=missingIncludeSystem -Isrc -Itests src
+lint "shellcheck" shellcheck shellcheck -x -P SCRIPTDIR -P . "${sh_files[@]}"
+lint "codespell" codespell codespell -L nd src debian etc man docs systemd tests/*.sh tests/lib tests/it README.md Makefile
+lint "units (systemd-analyze verify)" systemd-analyze units
+[ ${#man_files[@]} -eq 0 ] || lint "manual pages (mandoc)" mandoc mandoc -Tlint -Wwarning "${man_files[@]}"
+lint "sizes of files" wc sizes
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed -eq 0 ]

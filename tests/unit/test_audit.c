@@ -1,0 +1,319 @@
+/* audit.h without a kernel trail that can be relied on: lines, state file, recovery, failures, commands.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/wire.h"
+#include "manager/audit.h"
+#include "manager/audit_command.h"
+#include "manager/audit_kernel.h"
+#include "manager/audit_line.h"
+
+static char dir[64], file[128], state_file[128];
+static uint8_t wire[70000];
+
+static int setup(void **state) {
+        (void)state;
+        snprintf(dir, sizeof(dir), "/tmp/test-audit-XXXXXX");
+        if (!mkdtemp(dir))
+                return -1;
+        snprintf(file, sizeof(file), "%s/log", dir);
+        snprintf(state_file, sizeof(state_file), "%s/open", dir);
+        return 0;
+}
+
+static int teardown(void **state) {
+        (void)state;
+        unlink(file);
+        unlink(state_file);
+        return rmdir(dir);
+}
+
+static struct audit *opened(void) {
+        struct config c = { .log_backup_count = 3,
+                            .log_max_bytes = 1 << 20,
+                            .audit_required = TRI_FALSE };
+        struct errmsg e = { "" };
+        struct audit *a = NULL;
+
+        c.audit_file = file;
+        if (audit_new(&c, false, state_file, &a, &e) < 0)
+                fail_msg("%s", e.text);
+        return a;
+}
+
+static size_t put_args(uint32_t n, const char *const *args) {
+        struct wire_out out;
+
+        wire_out_init(&out, wire, sizeof(wire));
+        for (uint32_t i = 0; i < n; i++)
+                wire_put_str(&out, args[i]);
+        assert_false(out.bad);
+        return out.len;
+}
+
+static struct audit_exec exec_of(const char *id, const char *cmd) {
+        return (struct audit_exec){
+                .exec_id = id,
+                .container_id = "89a93f85b752aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+                .profile = "default",
+                .caller = { .uid = 1000, .pid = 42, .loginuid = UINT32_MAX },
+                .args_wire = wire,
+                .args_len = put_args(1, &cmd),
+                .n_args = 1,
+                .shell = true,
+                .pool_hit = true,
+        };
+}
+
+/* Line @n (from 0) of the trail, without its newline; "" where it ends before. */
+static const char *line(int n) {
+        static char buf[TRAIL_LINE_MAX];
+        FILE *f = fopen(file, "re");
+
+        assert_non_null(f);
+        buf[0] = 0;
+        for (int i = 0; i <= n; i++)
+                if (!fgets(buf, sizeof(buf), f))
+                        buf[0] = 0;
+        fclose(f);
+        buf[strcspn(buf, "\n")] = 0;
+        return buf;
+}
+
+static void assert_line(int n, const char *want) {
+        const char *s = line(n);
+
+        if (strlen(s) < 21 || strncmp(s + 21, want, strlen(want)) != 0)
+                fail_msg("line %d: %s\nwanted: %s", n, s, want);
+}
+
+static void test_lines(void **state) {
+        const struct audit_end ok = { .cause = CAUSE_EXITED, .wall_us = 123999, .lines = 2 };
+        const struct audit_end cold = {
+                .cause = CAUSE_TIMEOUT, .code = 124, .wall_us = 600000, .lines = 1, .truncated = true
+        };
+        struct audit *a = opened();
+        struct audit_exec x = exec_of("0123456789abcdef", "echo \"hi\"\n2026 REJECTED");
+        struct audit_counts counts;
+
+        (void)state;
+        assert_int_equal(audit_pool(a, true, 3), 0);
+        assert_int_equal(audit_exec_start(a, &x), 0);
+        assert_int_equal(audit_exec_end(a, &x, &ok), 0);
+        x.pool_hit = false;
+        x.session = "s \"1";
+        assert_int_equal(audit_exec_start(a, &x), 0);
+        assert_int_equal(audit_exec_end(a, &x, &cold), 0);
+        assert_int_equal(audit_rejected(a, &x, "too_long", 20000), 0);
+        assert_int_equal(audit_rejected(a, &x, "not_allowed", 0), 0);
+        assert_int_equal(audit_pool(a, false, 3), 0);
+        assert_line(0, "POOL-START containers=3 seq=1 prev=0000");
+        assert_line(1, "POOL HIT=true rc=0 dur=123ms out=2L cid=89a93f85b752 "
+                       "cmd=\"echo \\x22hi\\x22\\x0a2026 REJECTED\" exec=0123456789abcdef uid=1000 "
+                       "profile=\"default\" cause=exited seq=2 prev=");
+        assert_line(2,
+                    "COLD DONE rc=124 dur=600ms out=1L cid=89a93f85b752 "
+                    "cmd=\"echo \\x22hi\\x22\\x0a2026 REJECTED\" exec=0123456789abcdef uid=1000 "
+                    "profile=\"default\" session=\"s \\x221\" cause=timeout truncated=true seq=3 prev=");
+        assert_line(3, "REJECTED 20000B cmd=\"");
+        assert_line(4, "REJECTED not_allowed cmd=\"");
+        assert_line(5, "POOL-STOP containers=3 seq=6 prev=");
+        assert_string_equal(line(6), "");
+        audit_counts(a, &counts);
+        assert_int_equal(counts.trail_lines, 6);
+        assert_int_equal(counts.failures, 0);
+        audit_free(a);
+}
+
+static void test_recover(void **state) {
+        const struct audit_end ok = { .cause = CAUSE_EXITED };
+        struct audit *a = opened();
+        struct audit_exec x = exec_of("1111111111111111", "sleep 1");
+        struct audit_exec y = exec_of("2222222222222222", "sleep 2");
+        struct audit_exec z = exec_of("3333333333333333", "sleep 3");
+        struct stat st;
+        int fd;
+
+        (void)state;
+        exec_of("", "sleep 9");
+        assert_int_equal(audit_exec_start(a, &x), 0);
+        assert_int_equal(audit_exec_start(a, &y), 0);
+        assert_int_equal(audit_exec_start(a, &z), 0);
+        assert_int_equal(audit_exec_end(a, &y, &ok), 0);
+        audit_free(a);
+        assert_int_equal(stat(state_file, &st), 0);
+        assert_int_equal(st.st_mode & 07777, 0600);
+        /* The third slot was torn. */
+        fd = open(state_file, O_WRONLY | O_CLOEXEC);
+        assert_int_equal(pwrite(fd, "X", 1, 2 * 512 + 30), 1);
+        close(fd);
+        a = opened();
+        assert_int_equal(audit_recover(a), 0);
+        assert_line(1, "UNKNOWN cid=89a93f85b752 cmd=\"sleep 9\" exec=1111111111111111 uid=1000 "
+                       "profile=\"default\" cause=unknown seq=2 prev=");
+        assert_line(2, "UNKNOWN cid=? cmd=\"\" exec=? uid=4294967295 profile=\"?\" cause=unknown seq=3");
+        assert_int_equal(audit_recover(a), 0);
+        assert_string_equal(line(3), "");
+        audit_free(a);
+}
+
+static void test_no_room_is_no_silence(void **state) {
+        const struct audit_end ok = { .cause = CAUSE_EXITED };
+        struct audit *a = opened();
+        struct audit_exec x = exec_of("0123456789abcdef", "true");
+        struct audit_counts counts;
+        struct rlimit old, small;
+
+        (void)state;
+        for (int i = 0; i < 6; i++)
+                assert_int_equal(audit_pool(a, true, 3), 0);
+        assert_int_equal(audit_exec_start(a, &x), 0);
+        signal(SIGXFSZ, SIG_IGN);
+        assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+        small = old;
+        small.rlim_cur = 700; /* more than the state file, less than the trail */
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+        assert_int_equal(audit_exec_end(a, &x, &ok), -EFBIG);
+        assert_int_equal(audit_exec_start(a, &x), -EFBIG);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+        audit_counts(a, &counts);
+        assert_int_equal(counts.failures, 2);
+        assert_int_equal(audit_exec_start(a, &x), 0);
+        assert_line(6, "LOST lines=1 seq=7 prev=");
+        audit_free(a);
+}
+
+static void test_refused_files(void **state) {
+        struct config c = { .audit_required = TRI_FALSE };
+        struct audit *a = NULL;
+        struct errmsg e;
+
+        (void)state;
+        c.audit_file = file;
+        assert_int_equal(symlink("/dev/null", state_file), 0);
+        assert_int_equal(audit_new(&c, false, state_file, &a, &e), -ELOOP);
+        unlink(state_file);
+        assert_int_equal(mkfifo(state_file, 0600), 0);
+        assert_int_equal(audit_new(&c, false, state_file, &a, &e), -ENOTSUP);
+        unlink(state_file);
+        assert_int_equal(symlink("/dev/null", file), 0);
+        assert_int_equal(audit_new(&c, false, state_file, &a, &e), -ELOOP);
+        assert_null(a);
+}
+
+static void test_command_text(void **state) {
+        static char huge[60001];
+        static struct audit_command c;
+        const char *const args[] = { "ls", "", "a b", "it's", "x=1", "$(id)" };
+        const char *const one[] = { huge };
+        uint8_t digest[SHA256_DIGEST_SIZE];
+        char hex[2 * SHA256_DIGEST_SIZE + 1];
+        struct sha256_ctx ctx;
+
+        (void)state;
+        audit_command_read(&c, wire, put_args(6, args), 6, false);
+        assert_int_equal(c.len, c.total);
+        c.head[c.len] = 0;
+        assert_string_equal((char *)c.head, "ls '' 'a b' 'it'\\''s' x=1 '$(id)'");
+        assert_string_equal(c.sha256, "");
+
+        memset(huge, 'y', 60000);
+        audit_command_read(&c, wire, put_args(1, one), 1, true);
+        assert_int_equal(c.len, AUDIT_COMMAND_HEAD);
+        assert_int_equal(c.total, 60000);
+        sha256_init(&ctx);
+        sha256_update(&ctx, 60000, (uint8_t *)huge);
+        sha256_digest(&ctx, sizeof(digest), digest);
+        audit_hex(digest, hex);
+        assert_string_equal(c.sha256, hex);
+
+        /* Not well-formed: what can be read. */
+        audit_command_read(&c, wire, 3, 1, true);
+        assert_int_equal(c.total, 0);
+        audit_command_read(&c, NULL, 0, 0, true);
+        assert_int_equal(c.total, 0);
+}
+
+static void test_kernel_encoding(void **state) {
+        char buf[256];
+        struct text t;
+
+        (void)state;
+        text_init(&t, buf, sizeof(buf));
+        audit_kernel_encode(&t, "cmd", "true", 4);
+        audit_kernel_encode(&t, "cmd", "a b", 3);
+        audit_kernel_encode(&t, "cmd", "a'b", 3);
+        audit_kernel_encode(&t, "cmd", "\"\n\377", 3);
+        audit_kernel_encode(&t, "cmd", "", 0);
+        assert_string_equal(buf, " cmd=\"true\" cmd=612062 cmd=612762 cmd=220AFF cmd=\"\"");
+}
+
+/* The longest record that there can be stays below what libaudit and the kernel would cut. */
+static void test_largest_record(void **state) {
+        static char huge[60001], name[PROTO_NAME_MAX + 10];
+        static struct audit_command c;
+        const char *const one[] = { huge };
+        struct audit_open_exec o;
+        struct audit_exec x = exec_of("0123456789abcdef", "");
+        struct trail_stamp stamp = { .seq = UINT64_MAX };
+        char buf[AUDIT_RECORD_MAX];
+        struct text t;
+
+        (void)state;
+        memset(huge, '\'', 60000);
+        memset(name, '"', sizeof(name) - 1);
+        x.profile = x.session = name;
+        x.args_len = put_args(1, one);
+        audit_command_read(&c, x.args_wire, x.args_len, 1, true);
+        audit_open_exec_fill(&o, &x, &c);
+        memset(stamp.hash, 'f', TRAIL_HASH);
+        text_init(&t, buf, sizeof(buf));
+        audit_fields_rejected(&t, &o, &c, "not_allowed", UINT64_MAX, &stamp);
+        assert_false(t.bad);
+        text_init(&t, buf, TRAIL_LINE_MAX - 200);
+        memset(o.command, 0, sizeof(o.command));
+        audit_line_rejected(&t, &o, "not_allowed", 0);
+        assert_false(t.bad);
+}
+
+static void test_ids(void **state) {
+        char a[PROTO_EXEC_ID + 1], b[PROTO_EXEC_ID + 1];
+
+        (void)state;
+        audit_exec_id(a);
+        audit_exec_id(b);
+        assert_int_equal(strspn(a, "0123456789abcdef"), PROTO_EXEC_ID);
+        assert_string_not_equal(a, b);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                TEST(test_lines),
+                TEST(test_recover),
+                TEST(test_no_room_is_no_silence),
+                TEST(test_refused_files),
+                cmocka_unit_test(test_command_text),
+                cmocka_unit_test(test_kernel_encoding),
+                cmocka_unit_test(test_largest_record),
+                cmocka_unit_test(test_ids),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,171 @@
+/*
+ * Whole create bodies against tests/unit/golden/: what a sandbox's container may do changes only where a
+ * golden file changes with it. UPDATE_GOLDEN=1 writes them anew; read the diff.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/body.h"
+
+static const uint8_t recipe[CONFIG_RECIPE] = { 0xab, 0xcd, [31] = 0x01 };
+
+static struct body_context context(bool cgroup_v2) {
+        return (struct body_context){
+                .installation = "00112233445566778899aabbccddeeff",
+                .recipe = recipe,
+                .agent_path = "/usr/libexec/hermes-sandbox/agent",
+                .stream_folder = "/run/hermes-sandbox-engine/0123456789abcdef0123456789abcdef",
+                .stream_gid = 994,
+                .cgroup_v2 = cgroup_v2,
+        };
+}
+
+static struct config_tmpfs default_tmpfs[] = { { (char *)"/home/sandbox", 16 << 20 },
+                                               { (char *)"/tmp", 32 << 20 } };
+static char *no_env[] = { NULL };
+
+static struct config_profile default_profile(void) {
+        return (struct config_profile){
+                .name = (char *)"default",
+                .image = (char *)"debian:bookworm-slim",
+                .memory_bytes = 128 << 20,
+                .memory_reserve_bytes = 16 << 20,
+                .cpu_nano = 1000000000,
+                .network = (char *)"none",
+                .read_only = true,
+                .pids_limit = 256,
+                .tmpfs = default_tmpfs,
+                .n_tmpfs = 2,
+                .shm_bytes = 8 << 20,
+                .runtime = (char *)"",
+                .uid = 10000,
+                .gid = 10000,
+                .workdir = (char *)"/home/sandbox",
+                .home = (char *)"/home/sandbox",
+                .env = no_env,
+        };
+}
+
+static void compare(const char *body, const char *golden) {
+        json_t *j = json_loads(body, JSON_REJECT_DUPLICATES, NULL);
+        char *text, *want;
+        size_t len;
+        FILE *f;
+
+        assert_non_null(j);
+        text = json_dumps(j, JSON_INDENT(2) | JSON_SORT_KEYS);
+        if (getenv("UPDATE_GOLDEN")) {
+                f = fopen(golden, "we");
+                assert_non_null(f);
+                fprintf(f, "%s\n", text);
+                fclose(f);
+        }
+        f = fopen(golden, "re");
+        assert_non_null(f);
+        want = calloc(1, 65536);
+        len = fread(want, 1, 65535, f);
+        fclose(f);
+        assert_true(len > 0 && want[len - 1] == '\n');
+        want[len - 1] = '\0';
+        assert_string_equal(text, want);
+        free(want);
+        free(text);
+        json_decref(j);
+}
+
+static void golden_default(void **state) {
+        struct config_profile p = default_profile();
+        struct body_context ctx = context(false);
+        char *body = body_create(&p, &ctx);
+
+        (void)state;
+        assert_non_null(body);
+        compare(body, "tests/unit/golden/create-default.json");
+        free(body);
+}
+
+static void golden_dev(void **state) {
+        struct config_ulimit ulimits[] = { { (char *)"core", 4096, 8192 },
+                                           { (char *)"nofile", 1024, UINT64_MAX } };
+        struct config_profile p = default_profile();
+        struct body_context ctx = context(true);
+        char *body;
+
+        (void)state;
+        p.name = (char *)"dev";
+        p.network = (char *)"bridge";
+        p.read_only = false;
+        p.memory_bytes = 1ull << 30;
+        p.memory_reserve_bytes = 0;
+        p.cpu_nano = 500000000;
+        p.runtime = (char *)"runsc";
+        p.uid = 2000;
+        p.gid = 3000;
+        p.ulimits = ulimits;
+        p.n_ulimits = 2;
+        body = body_create(&p, &ctx);
+        assert_non_null(body);
+        compare(body, "tests/unit/golden/create-dev.json");
+        free(body);
+}
+
+/* What no profile may ever change. */
+static void always_closed(void **state) {
+        struct config_profile p = default_profile();
+        struct body_context ctx = context(true);
+        char *body;
+
+        (void)state;
+        p.network = (char *)"host-like";
+        p.read_only = false;
+        body = body_create(&p, &ctx);
+        assert_non_null(strstr(body, "\"Privileged\":false"));
+        assert_non_null(strstr(body, "\"CapDrop\":[\"ALL\"]"));
+        assert_non_null(strstr(body, "\"CapAdd\":[\"SETUID\",\"SETGID\",\"KILL\"]"));
+        assert_non_null(strstr(body, "\"SecurityOpt\":[\"no-new-privileges:true\"]"));
+        assert_non_null(strstr(body, "\"User\":\"0:994\""));
+        assert_non_null(strstr(body, "\"AutoRemove\":true"));
+        assert_null(strstr(body, "\"ReadOnly\":false"));
+        assert_null(strstr(body, "docker.sock"));
+        assert_null(strstr(body, "NetworkDisabled"));
+        free(body);
+}
+
+/* Quotes and the like in the config's words stay inside of their strings. */
+static void words_stay_words(void **state) {
+        struct config_profile p = default_profile();
+        struct body_context ctx = context(false);
+        json_t *j;
+        char *body;
+
+        (void)state;
+        p.image = (char *)"x\",\"Privileged\":true,\"y\":\"";
+        body = body_create(&p, &ctx);
+        j = json_loads(body, 0, NULL);
+        assert_non_null(j);
+        assert_string_equal(json_string_value(json_object_get(j, "Image")), p.image);
+        assert_null(json_object_get(j, "Privileged"));
+        json_decref(j);
+        free(body);
+        p.image = (char *)"\xff not UTF-8";
+        assert_null(body_create(&p, &ctx));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(golden_default),
+                cmocka_unit_test(golden_dev),
+                cmocka_unit_test(always_closed),
+                cmocka_unit_test(words_stay_words),
+        };
+
+        return cmocka_run_group_tests_name("engine_body", tests, NULL, NULL);
+}
