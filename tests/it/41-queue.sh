@@ -124,7 +124,7 @@ crowd() {
 	wait_for 30 it_warm 3 crowd
 	for i in $(seq 20); do
 		# shellcheck disable=SC2016 # the sandbox's shell expands it
-		hs exec --profile crowd --json '[ ! -e /tmp/owner ] && echo mine >/tmp/owner && sleep 0.1 &&
+		hs exec --profile crowd --json '[ ! -e /tmp/owner ] && echo mine >/tmp/owner && sleep 0.5 &&
 			[ "$(ls -A /tmp)" = owner ] && cat /tmp/owner' >"$HST_DIR/crowd.$i" &
 		pids+=($!)
 	done
