@@ -101,8 +101,8 @@ int tree_kill(gid_t gid);
 int seccomp_install(void);
 
 /* Writes "key=value\n" lines into @buf, at most @cap bytes with the NUL. Keys: seccomp, no_new_privs,
- * cap_bounding, apparmor, rootfs, network, userns, cgroup, memory_max, swap_max, pids_max, cpu_max,
- * spare. */
+ * seccomp_filters, cap_bounding, apparmor, rootfs, network, userns, cgroup, memory_max, swap_max, pids_max,
+ * cpu_max. */
 void probe(char *buf, size_t cap, const struct cgroup *cg);
 
 /* --- link.c ------------------------------------------------------------------------------------ */

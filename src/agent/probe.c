@@ -3,7 +3,6 @@
 #include "agent/agent.h"
 
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -47,13 +47,12 @@ static void client_free(struct client *c) {
 }
 
 static int on_hello(struct client *c, const struct frame *f) {
-        struct hello mine = { FRAME_VERSION, HELLO_MANAGER, "hermes-sandboxd " VERSION }, h;
-        uint8_t buf[256];
+        struct hello h;
 
         if (f->type != FRAME_HELLO || hello_decode(f->payload, f->len, &h) < 0 || h.role != HELLO_CLIENT)
                 return -EPROTO;
         c->greeted = true;
-        conn_queue(&c->conn, FRAME_HELLO, 0, 0, buf, (size_t)hello_encode(&mine, buf, sizeof(buf)));
+        conn_greet(&c->conn);
         if (h.version != FRAME_VERSION)
                 client_reject(c, EXIT_SANDBOX,
                               "the client speaks frame version %u, hermes-sandboxd %u: "
@@ -170,12 +169,9 @@ static void take(struct manager *m, int fd) {
         LIST_INSERT_HEAD(&m->clients, c, link);
         m->n_clients++;
         if (too_many(m, c->peer.uid)) {
-                uint8_t buf[256];
-                struct hello h = { FRAME_VERSION, HELLO_MANAGER, "hermes-sandboxd " VERSION };
-
                 c->greeted = true;
                 c->channel = 1;
-                conn_queue(&c->conn, FRAME_HELLO, 0, 0, buf, (size_t)hello_encode(&h, buf, sizeof(buf)));
+                conn_greet(&c->conn);
                 client_reject(c, EXIT_SANDBOX,
                               "rejected: uid %u has %u connections open: wait for some to end",
                               (unsigned)c->peer.uid, CLIENTS_PER_UID);

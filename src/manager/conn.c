@@ -8,6 +8,7 @@
 #include <sys/uio.h>
 
 #include "common/cleanup.h"
+#include "common/proto.h"
 
 /* What is read at once, from any connection. */
 #define CONN_READ (4 * FRAME_MAX)
@@ -214,6 +215,13 @@ void conn_queue(struct conn *c, uint8_t type, uint8_t flags, uint32_t channel, c
                 c->overrun = true;
                 shutdown(c->fd, SHUT_RDWR); /* the loop sees it and calls on_end */
         }
+}
+
+void conn_greet(struct conn *c) {
+        const struct hello h = { FRAME_VERSION, HELLO_MANAGER, "hermes-sandboxd " VERSION };
+        uint8_t buf[256];
+
+        conn_queue(c, FRAME_HELLO, 0, 0, buf, (size_t)hello_encode(&h, buf, sizeof(buf)));
 }
 
 void conn_flush(struct conn *c) {

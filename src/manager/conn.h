@@ -50,6 +50,8 @@ void conn_send(struct conn *c, uint8_t type, uint8_t flags, uint32_t channel, co
 void conn_queue(struct conn *c, uint8_t type, uint8_t flags, uint32_t channel, const void *payload,
                 size_t len);
 void conn_flush(struct conn *c);
+/* Queues the manager's HELLO, the first frame of every connection. */
+void conn_greet(struct conn *c);
 
 /* Stops and resumes reading. Resuming handles what was kept, and may end the connection (on_end). */
 void conn_pause(struct conn *c, bool paused);

@@ -127,8 +127,6 @@ static int on_listen(sd_event_source *s, int fd, uint32_t revents, void *userdat
         struct sandbox *sb = userdata;
         struct ucred cred;
         socklen_t len = sizeof(cred);
-        struct hello h = { FRAME_VERSION, HELLO_MANAGER, "hermes-sandboxd " VERSION };
-        uint8_t buf[256];
         _cleanup_fd_ int peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
         (void)s;
@@ -146,7 +144,8 @@ static int on_listen(sd_event_source *s, int fd, uint32_t revents, void *userdat
         sb->connected = true;
         sb->listen_source = sd_event_source_disable_unref(sb->listen_source);
         sb->listen_fd = close_fd(sb->listen_fd);
-        conn_send(&sb->conn, FRAME_HELLO, 0, 0, buf, (size_t)hello_encode(&h, buf, sizeof(buf)));
+        conn_greet(&sb->conn);
+        conn_flush(&sb->conn);
         return 0;
 }
 
