@@ -34,6 +34,7 @@ static const struct {
         [FRAME_PONG] = { BY_AGENT, 0, 8 },
         [FRAME_STATUS] = { BY_CLIENT | BY_MANAGER, FRAME_MORE, FRAME_PAYLOAD_MAX },
         [FRAME_BYE] = { BY_MANAGER, 0, 0 },
+        [FRAME_SCRUBBED] = { BY_AGENT, 0, 128 },
 };
 
 int frame_parse(const uint8_t *buf, size_t len, enum frame_from from, struct frame *ret,

@@ -33,23 +33,24 @@
 #define FRAME_EOF 0x02
 
 enum frame_type {
-        FRAME_HELLO = 1,   /* any -> any: version and who is speaking */
-        FRAME_EXEC = 2,    /* client -> manager -> agent: run a command */
-        FRAME_STDIN = 3,   /* client -> manager -> agent: bytes, EOF */
-        FRAME_STDOUT = 4,  /* agent -> manager -> client: bytes */
-        FRAME_STDERR = 5,  /* agent -> manager -> client: bytes */
-        FRAME_WINDOW = 6,  /* receiver -> sender: more bytes may come */
-        FRAME_SIGNAL = 7,  /* client -> manager -> agent: signal the command */
-        FRAME_RESIZE = 8,  /* reserved for terminals */
-        FRAME_STARTED = 9, /* manager -> client: the id of the exec and of its sandbox */
-        FRAME_EXITED = 10, /* agent -> manager: the command's end and its numbers */
-        FRAME_RESULT = 11, /* manager -> client: the same, judged */
-        FRAME_REJECT = 12, /* manager -> client: exit code and one line; ends the channel */
-        FRAME_CANCEL = 13, /* manager -> agent: kill the command's whole tree now */
-        FRAME_PING = 14,   /* manager -> agent */
-        FRAME_PONG = 15,   /* agent -> manager, the ping's payload */
-        FRAME_STATUS = 16, /* client -> manager: ask; manager -> client: text (MORE) */
-        FRAME_BYE = 17,    /* manager -> agent: kill everything and exit */
+        FRAME_HELLO = 1,     /* any -> any: version and who is speaking */
+        FRAME_EXEC = 2,      /* client -> manager -> agent: run a command */
+        FRAME_STDIN = 3,     /* client -> manager -> agent: bytes, EOF */
+        FRAME_STDOUT = 4,    /* agent -> manager -> client: bytes */
+        FRAME_STDERR = 5,    /* agent -> manager -> client: bytes */
+        FRAME_WINDOW = 6,    /* receiver -> sender: more bytes may come */
+        FRAME_SIGNAL = 7,    /* client -> manager -> agent: signal the command */
+        FRAME_RESIZE = 8,    /* reserved for terminals */
+        FRAME_STARTED = 9,   /* manager -> client: the id of the exec and of its sandbox */
+        FRAME_EXITED = 10,   /* agent -> manager: the command's end and its numbers */
+        FRAME_RESULT = 11,   /* manager -> client: the same, judged */
+        FRAME_REJECT = 12,   /* manager -> client: exit code and one line; ends the channel */
+        FRAME_CANCEL = 13,   /* manager -> agent: kill the command's whole tree now */
+        FRAME_PING = 14,     /* manager -> agent */
+        FRAME_PONG = 15,     /* agent -> manager, the ping's payload */
+        FRAME_STATUS = 16,   /* client -> manager: ask; manager -> client: text (MORE) */
+        FRAME_BYE = 17,      /* manager -> agent: kill everything and exit */
+        FRAME_SCRUBBED = 18, /* agent -> manager: is the sandbox as it was at the handshake? */
 };
 
 /* Who sent the bytes: decides which types are allowed and how large they may be. */

@@ -28,6 +28,23 @@ const char *cause_name(uint8_t cause) {
         return cause_names[cause];
 }
 
+static const char *const scrub_check_names[SCRUB_CHECKS] = {
+        [SCRUB_CLEAN] = "clean",
+        [SCRUB_PROCESSES] = "processes",
+        [SCRUB_FILES] = "files",
+        [SCRUB_ATTRIBUTES] = "attributes",
+        [SCRUB_BLOCKS] = "blocks",
+        [SCRUB_SYSV_IPC] = "sysv_ipc",
+        [SCRUB_QUEUES] = "queues",
+        [SCRUB_SOCKETS] = "sockets",
+        [SCRUB_MOUNTS] = "mounts",
+        [SCRUB_UNPROVED] = "unproved",
+};
+
+const char *scrub_check_name(uint8_t check) {
+        return check < SCRUB_CHECKS ? scrub_check_names[check] : "unknown";
+}
+
 /* A flag is 0 or 1 on the wire; anything else is not ours. */
 static bool get_bool(struct wire_in *in) {
         uint8_t v = wire_get_u8(in);
@@ -163,6 +180,7 @@ ssize_t exec_order_encode_head(const struct exec_order *o, void *buf, size_t cap
         wire_put_u8(&out, o->use_stdin);
         wire_put_u8(&out, o->shell);
         wire_put_u8(&out, o->one_shot);
+        wire_put_u8(&out, o->scrub);
         wire_put_u64(&out, o->timeout_ms);
         wire_put_u32(&out, o->grace_ms);
         wire_put_u64(&out, o->output_bytes);
@@ -180,6 +198,7 @@ int exec_order_decode(const void *buf, size_t len, struct exec_order *ret) {
         o.use_stdin = get_bool(&in);
         o.shell = get_bool(&in);
         o.one_shot = get_bool(&in);
+        o.scrub = get_bool(&in);
         o.timeout_ms = wire_get_u64(&in);
         o.grace_ms = wire_get_u32(&in);
         o.output_bytes = wire_get_u64(&in);
@@ -187,7 +206,7 @@ int exec_order_decode(const void *buf, size_t len, struct exec_order *ret) {
         o.n_args = wire_get_u32(&in);
         o.n_env = wire_get_u32(&in);
         o.strings = get_strings(&in, o.n_args, o.n_env, o.shell, &o.strings_len);
-        if (!wire_in_done(&in) || o.workdir[0] != '/')
+        if (!wire_in_done(&in) || o.workdir[0] != '/' || (o.scrub && !o.one_shot))
                 return -EPROTO;
         *ret = o;
         return 0;
@@ -287,6 +306,32 @@ int exited_decode(const void *buf, size_t len, struct exited *ret) {
             e.cause == CAUSE_REJECTED || e.error < 0 || (e.signaled && (e.code == 0 || e.code > 64)))
                 return -EPROTO;
         *ret = e;
+        return 0;
+}
+
+ssize_t scrubbed_encode(const struct scrubbed *s, void *buf, size_t cap) {
+        struct wire_out out;
+
+        wire_out_init(&out, buf, cap);
+        wire_put_u8(&out, s->check);
+        wire_put_u8(&out, s->emptied);
+        wire_put_u64(&out, s->us);
+        wire_put_str(&out, s->place);
+        return encoded(&out);
+}
+
+int scrubbed_decode(const void *buf, size_t len, struct scrubbed *ret) {
+        struct scrubbed s = { 0 };
+        struct wire_in in;
+
+        wire_in_init(&in, buf, len);
+        s.check = wire_get_u8(&in);
+        s.emptied = get_bool(&in);
+        s.us = wire_get_u64(&in);
+        s.place = wire_get_str(&in, PROTO_NAME_MAX);
+        if (!wire_in_done(&in) || s.check >= SCRUB_CHECKS)
+                return -EPROTO;
+        *ret = s;
         return 0;
 }
 

@@ -82,6 +82,7 @@ struct exec_order {
         bool use_stdin;
         bool shell;
         bool one_shot;         /* kill what is left of the tree before EXITED */
+        bool scrub;            /* one_shot, and alone: scrub and prove after EXITED, then say SCRUBBED */
         uint64_t timeout_ms;   /* 0: none */
         uint32_t grace_ms;     /* between TERM and KILL */
         uint64_t output_bytes; /* of both streams together, then drained on; 0: no limit */
@@ -142,6 +143,37 @@ struct exited {
 };
 ssize_t exited_encode(const struct exited *e, void *buf, size_t cap);
 int exited_decode(const void *buf, size_t len, struct exited *ret);
+
+/* What the proof of a scrub found; the numbers are on the wire and in no case reused. */
+enum scrub_check {
+        SCRUB_CLEAN = 0,      /* all is as it was at the handshake */
+        SCRUB_PROCESSES = 1,  /* a process lives that is not the agent's */
+        SCRUB_FILES = 2,      /* a writable place holds something */
+        SCRUB_ATTRIBUTES = 3, /* mode, owner, times, flags or extended attributes of a place's top */
+        SCRUB_BLOCKS = 4,     /* free blocks or inodes of a file system in memory */
+        SCRUB_SYSV_IPC = 5,   /* a System V shared memory segment, message queue or semaphore set */
+        SCRUB_QUEUES = 6,     /* a POSIX message queue */
+        SCRUB_SOCKETS = 7,    /* a TCP connection that outlives its process */
+        SCRUB_MOUNTS = 8,     /* the mount table is not that of the handshake */
+        SCRUB_UNPROVED = 9    /* a check could not be made, or took too long */
+};
+#define SCRUB_CHECKS 10
+
+/* The name of @check as it stands in JSON and in the trails ("clean", "processes", …), "unknown" for any
+ * other number. */
+const char *scrub_check_name(uint8_t check);
+
+/* SCRUBBED, agent -> manager: once for each exec_order.scrub, after its EXITED. Without a SCRUB_CLEAN the
+ * sandbox is thrown away. */
+struct scrubbed {
+        uint8_t check;     /* enum scrub_check */
+        bool emptied;      /* there was something to remove */
+        uint64_t us;       /* what it took */
+        const char *place; /* which writable place, "" where that says nothing; at most 64 bytes, the
+                              agent's word: shown escaped only */
+};
+ssize_t scrubbed_encode(const struct scrubbed *s, void *buf, size_t cap);
+int scrubbed_decode(const void *buf, size_t len, struct scrubbed *ret);
 
 /* RESULT, manager -> client: the end of an exec that was started. */
 struct result {

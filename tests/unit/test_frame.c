@@ -39,6 +39,7 @@ static const struct {
         { FRAME_PONG, A, 0, 8 },
         { FRAME_STATUS, C | M, FRAME_MORE, 65536 },
         { FRAME_BYE, M, 0, 0 },
+        { FRAME_SCRUBBED, A, 0, 128 },
 };
 
 static uint8_t buf[FRAME_MAX + 1];

@@ -193,26 +193,44 @@ static size_t order(const struct exec_order *o, const char *const *strings) {
 
 static void exec_order(void **state) {
         const char *const strings[] = { "sleep", "1", "A=b", NULL };
-        struct exec_order o = { true, false, true, 1000, 200, 1 << 20, "/tmp", 2, 1, NULL, 0 }, g;
+        struct exec_order o = { .use_stdin = true,
+                                .one_shot = true,
+                                .scrub = true,
+                                .timeout_ms = 1000,
+                                .grace_ms = 200,
+                                .output_bytes = 1 << 20,
+                                .workdir = "/tmp",
+                                .n_args = 2,
+                                .n_env = 1 },
+                          g;
         size_t n = order(&o, strings);
 
         (void)state;
         refuses_other_lengths(exec_order_decode, n, &g);
         assert_int_equal(exec_order_decode(buf, n, &g), 0);
-        assert_true(g.use_stdin && !g.shell && g.one_shot);
+        assert_true(g.use_stdin && !g.shell && g.one_shot && g.scrub);
         assert_int_equal(g.timeout_ms, 1000);
         assert_int_equal(g.grace_ms, 200);
         assert_int_equal(g.output_bytes, 1 << 20);
         assert_string_equal(g.workdir, "/tmp");
         assert_int_equal(g.n_args, 2);
         assert_int_equal(g.n_env, 1);
-        for (int i = 0; i < 3; i++) {
+        for (int i = 0; i < 4; i++) {
                 uint8_t was = buf[i];
 
                 buf[i] = 0xff;
                 assert_int_equal(exec_order_decode(buf, n, &g), -EPROTO);
                 buf[i] = was;
         }
+        /* A scrub kills all that runs in the sandbox: not beside other commands. */
+        o.one_shot = false;
+        assert_int_equal(exec_order_decode(buf, order(&o, strings), &g), -EPROTO);
+        o.scrub = false;
+        assert_int_equal(exec_order_decode(buf, order(&o, strings), &g), 0);
+        assert_true(!g.one_shot && !g.scrub);
+        o.one_shot = true;
+        assert_int_equal(exec_order_decode(buf, order(&o, strings), &g), 0);
+        assert_true(g.one_shot && !g.scrub);
         o.workdir = "";
         assert_int_equal(exec_order_decode(buf, order(&o, strings), &g), -EPROTO);
         o.workdir = "/";
@@ -308,6 +326,41 @@ static void exited(void **state) {
         assert_int_equal(exited_decode(buf, (size_t)n, &g), -EPROTO);
 }
 
+static void scrubbed(void **state) {
+        struct scrubbed s = { SCRUB_MOUNTS, true, UINT64_C(1) << 40, "/home/sandbox" }, g;
+        ssize_t n = scrubbed_encode(&s, buf, sizeof(buf));
+
+        (void)state;
+        needs_room(scrubbed_encode, &s, n);
+        refuses_other_lengths(scrubbed_decode, n, &g);
+        assert_int_equal(scrubbed_decode(buf, (size_t)n, &g), 0);
+        assert_int_equal(g.check, SCRUB_MOUNTS);
+        assert_true(g.emptied);
+        assert_int_equal(g.us, UINT64_C(1) << 40);
+        assert_string_equal(g.place, "/home/sandbox");
+        for (unsigned check = 0; check < 256; check++) {
+                bool known = strcmp(scrub_check_name((uint8_t)check), "unknown") != 0;
+
+                buf[0] = (uint8_t)check;
+                assert_int_equal(scrubbed_decode(buf, (size_t)n, &g), known ? 0 : -EPROTO);
+                assert_true(known == (check < SCRUB_CHECKS));
+        }
+        buf[0] = SCRUB_CLEAN;
+        buf[1] = 2;
+        assert_int_equal(scrubbed_decode(buf, (size_t)n, &g), -EPROTO);
+        /* The longest place, which stays below the frame's bound, and one byte more. */
+        memset(text, '/', PROTO_NAME_MAX + 1);
+        text[PROTO_NAME_MAX + 1] = '\0';
+        s = (struct scrubbed){ .check = SCRUB_CLEAN, .place = text };
+        n = scrubbed_encode(&s, buf, sizeof(buf));
+        assert_int_equal(scrubbed_decode(buf, (size_t)n, &g), -EPROTO);
+        s.place = text + 1;
+        n = scrubbed_encode(&s, buf, sizeof(buf));
+        assert_int_equal(scrubbed_decode(buf, (size_t)n, &g), 0);
+        assert_true(n <= 128);
+        assert_false(g.emptied);
+}
+
 static void result(void **state) {
         struct result r = { .cause = CAUSE_TIMEOUT,
                             .exit_code = 124,
@@ -370,12 +423,20 @@ static void reject(void **state) {
 }
 
 static void names(void **state) {
+        static const char *const checks[SCRUB_CHECKS] = {
+                "clean",    "processes", "files",   "attributes", "blocks",
+                "sysv_ipc", "queues",    "sockets", "mounts",     "unproved",
+        };
+
         (void)state;
         assert_string_equal(cause_name(CAUSE_PIDS_LIMIT), "pids_limit");
         assert_string_equal(cause_name(CAUSE_NOT_EXECUTABLE), "not_executable");
         assert_string_equal(cause_name(0), "unknown");
         assert_string_equal(cause_name(11), "unknown");
         assert_string_equal(cause_name(255), "unknown");
+        for (unsigned i = 0; i < SCRUB_CHECKS; i++)
+                assert_string_equal(scrub_check_name((uint8_t)i), checks[i]);
+        assert_string_equal(scrub_check_name(SCRUB_CHECKS), "unknown");
 }
 
 int main(void) {
@@ -388,6 +449,7 @@ int main(void) {
                 cmocka_unit_test(window),
                 cmocka_unit_test(started),
                 cmocka_unit_test(exited),
+                cmocka_unit_test(scrubbed),
                 cmocka_unit_test(result),
                 cmocka_unit_test(reject),
                 cmocka_unit_test(names),
