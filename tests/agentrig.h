@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/mount.h>
 #include <poll.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -22,6 +23,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -43,6 +45,7 @@ struct rig {
         pid_t agent;  /* its pid on the host */
         int listen_fd, fd;
         const char *cgroup; /* a pids cgroup (v1) to put it into, or NULL */
+        bool sealed; /* a world as a container's: read-only but for a few tmpfs, a network of its own */
         char hello[4096];
         uint8_t in[2 * FRAME_MAX];
         size_t in_len, in_used;
@@ -78,6 +81,41 @@ static inline void rig_agent_path(char *buf, size_t cap) {
                 snprintf(buf, cap, "%s", other);
 }
 
+static inline void rig_mount(const char *type, const char *root, const char *to, const char *options) {
+        char path[256];
+
+        snprintf(path, sizeof(path), "%s%s", root, to);
+        mkdir(path, 0755);
+        rig_need(mount(type, path, type, MS_NOSUID | MS_NODEV, options) == 0, path);
+}
+
+/* What was bound so far cannot be written to any more; over it come the places that can. */
+static inline void rig_seal(const char *root) {
+        static const char *const devices[] = { "null", "zero", "full", "random", "urandom", "tty" };
+        struct mount_attr a = { .attr_set = MOUNT_ATTR_RDONLY };
+        char from[64], path[256];
+
+        rig_need(syscall(SYS_mount_setattr, -1, root, AT_RECURSIVE, &a, sizeof(a)) == 0, "read-only");
+        snprintf(path, sizeof(path), "%s/dev", root);
+        rig_need(mount("dev", path, "tmpfs", MS_NOSUID, "mode=755,size=64k") == 0, path);
+        for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
+                struct stat st;
+
+                snprintf(from, sizeof(from), "/dev/%s", devices[i]);
+                snprintf(path, sizeof(path), "%s%s", root, from);
+                rig_need(stat(from, &st) == 0 && mknod(path, S_IFCHR | 0666, st.st_rdev) == 0 &&
+                                 chmod(path, 0666) == 0,
+                         path);
+        }
+        snprintf(path, sizeof(path), "%s/dev/fd", root);
+        rig_need(symlink("/proc/self/fd", path) == 0, path);
+        snprintf(path, sizeof(path), "%s/dev/stderr", root);
+        rig_need(symlink("/proc/self/fd/2", path) == 0, path);
+        rig_mount("tmpfs", root, "/dev/shm", "mode=1777,size=4m");
+        rig_mount("mqueue", root, "/dev/mqueue", NULL);
+        rig_mount("tmpfs", root, "/tmp", "mode=1777,size=16m");
+}
+
 static inline void rig_make_root(const struct rig *r, const char *root) {
         static const char *const links[] = { "bin", "sbin", "lib", "lib32", "lib64" };
         char path[256], target[64], agent[256];
@@ -109,6 +147,8 @@ static inline void rig_make_root(const struct rig *r, const char *root) {
         }
         if (r->cgroup)
                 rig_bind(r->cgroup, root, "/sys/fs/cgroup/pids");
+        if (r->sealed)
+                rig_seal(root);
 }
 
 static inline void rig_join_cgroup(const struct rig *r) {
@@ -152,7 +192,9 @@ static inline void rig_keep(struct rig *r, const char *reconnect_ms, int tell) {
 
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         alarm(0);
-        rig_need(unshare(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC) == 0, "unshare");
+        rig_need(unshare(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | (r->sealed ? CLONE_NEWNET : 0)) ==
+                         0,
+                 "unshare");
         rig_need(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0, "private mounts");
         snprintf(root, sizeof(root), "%s.root", r->dir);
         rig_make_root(r, root);
@@ -330,80 +372,6 @@ static inline void rig_sh(struct rig *r, uint32_t channel, struct exec_order o, 
         rig_order(r, channel, o, args, NULL);
 }
 
-/* --- commands ---------------------------------------------------------------------------------- */
-
-struct run {
-        uint32_t channel;
-        char *out[2]; /* NUL-terminated */
-        size_t len[2];
-        bool ended;
-        struct exited end;
-};
-
-static inline void run_done(struct run *x) {
-        free(x->out[0]);
-        free(x->out[1]);
-        *x = (struct run){ .channel = x->channel };
-}
-
-/* Takes one frame for one of these commands, and grants what it took. */
-static inline void rig_take(struct rig *r, const struct frame *f, struct run *runs, size_t n) {
-        struct run *x = NULL;
-        int i = f->type == FRAME_STDERR;
-
-        for (size_t k = 0; k < n; k++)
-                if (runs[k].channel == f->channel && !runs[k].ended)
-                        x = &runs[k];
-        assert_non_null(x);
-        switch (f->type) {
-        case FRAME_STDOUT:
-        case FRAME_STDERR:
-                x->out[i] = realloc(x->out[i], x->len[i] + f->len + 1);
-                assert_non_null(x->out[i]);
-                memcpy(x->out[i] + x->len[i], f->payload, f->len);
-                x->len[i] += f->len;
-                x->out[i][x->len[i]] = '\0';
-                rig_grant(r, f->channel, (uint8_t)(STREAM_STDOUT + i), f->len);
-                break;
-        case FRAME_EXITED:
-                assert_int_equal(exited_decode(f->payload, f->len, &x->end), 0);
-                x->ended = true;
-                break;
-        default:
-                assert_int_equal(f->type, FRAME_WINDOW);
-        }
-}
-
-/* Until all of them have ended. */
-static inline void rig_collect(struct rig *r, struct run *runs, size_t n) {
-        size_t left = 0;
-        struct frame f;
-
-        for (size_t k = 0; k < n; k++)
-                left += !runs[k].ended;
-        while (left > 0) {
-                rig_next(r, &f);
-                rig_take(r, &f, runs, n);
-                left -= f.type == FRAME_EXITED;
-        }
-}
-
-static inline struct run rig_run(struct rig *r, uint32_t channel, const char *script) {
-        struct run x = { .channel = channel };
-
-        rig_sh(r, channel, (struct exec_order){ .one_shot = true }, script);
-        rig_collect(r, &x, 1);
-        return x;
-}
-
-static inline void run_equals(struct run *x, int code, const char *out, const char *err) {
-        assert_int_equal(x->end.cause, CAUSE_EXITED);
-        assert_int_equal(x->end.code, code);
-        assert_string_equal(x->out[0] ? x->out[0] : "", out);
-        assert_string_equal(x->out[1] ? x->out[1] : "", err);
-        run_done(x);
-}
-
 /* --- for main(): is this machine fit? ---------------------------------------------------------- */
 
 /* 0, or 77 with the reason printed. */
@@ -423,7 +391,7 @@ static inline int rig_unfit(void) {
         }
         pid = fork();
         if (pid == 0)
-                _exit(unshare(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC) < 0);
+                _exit(unshare(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNET) < 0);
         if (waitpid(pid, &status, 0) < 0 || status != 0) {
                 puts("this machine lets root make no namespaces");
                 return 77;

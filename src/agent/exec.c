@@ -1,9 +1,6 @@
 /*
  * The table of commands. A slot goes FREE -> RUNNING -> (KILLING) -> DRAINING -> FREE; move() is the one
  * place that assigns the state.
- *
- * The pipes are watched edge-triggered and remembered as ready, so that a stream without credit costs no
- * wake-up and no epoll_ctl. Output goes from the pipe straight into the link's buffer.
  */
 #include "agent/agent.h"
 
@@ -21,8 +18,6 @@
 
 /* Between two looks at a tree that is being killed. */
 #define KILL_RETRY_US 1000
-/* Chunks of each stream between two looks at everything else. */
-#define PUMP_ROUNDS 16
 
 static const bool moves[4][4] = {
         [EXEC_FREE] = { [EXEC_RUNNING] = true },
@@ -49,6 +44,10 @@ struct exec *exec_find(struct agent *a, uint32_t channel) {
         return NULL;
 }
 
+gid_t exec_next_gid(struct agent *a) {
+        return a->ids.exec_gid_first + a->exec_serial++ % a->ids.exec_gid_count;
+}
+
 struct exec *exec_take(struct agent *a, uint32_t channel, const struct exec_order *o) {
         for (unsigned i = 0; i < AGENT_EXECS; i++) {
                 struct exec *x = &a->execs[i];
@@ -58,16 +57,17 @@ struct exec *exec_take(struct agent *a, uint32_t channel, const struct exec_orde
                 *x = (struct exec){
                         .channel = channel,
                         .pid = -1,
-                        .gid = a->ids.exec_gid_first + a->exec_serial++ % a->ids.exec_gid_count,
+                        .gid = a->ready.made ? a->ready.gid : exec_next_gid(a),
                         .one_shot = o->one_shot,
                         .in = { .fd = -1, .buf = a->stdin_pool[i] },
-                        .out = { { -1, false, FRAME_CREDIT, -1 }, { -1, false, FRAME_CREDIT, -1 } },
+                        .out = { { -1, -1, false, false, FRAME_CREDIT, -1 },
+                                 { -1, -1, false, false, FRAME_CREDIT, -1 } },
                         .limited = o->output_bytes > 0,
                         .output_left = o->output_bytes,
                         .grace_us = o->grace_ms * UINT64_C(1000),
                         .started_us = now_us(),
-                        .oom_before = cgroup_oom_kills(&a->cgroup),
-                        .pids_before = cgroup_pids_refused(&a->cgroup),
+                        .oom_before = a->ready.made ? a->ready.oom : cgroup_oom_kills(&a->cgroup),
+                        .pids_before = a->ready.made ? a->ready.pids : cgroup_pids_refused(&a->cgroup),
                 };
                 if (o->timeout_ms > 0)
                         x->deadline_us = x->started_us + o->timeout_ms * 1000;
@@ -88,7 +88,7 @@ static void send_exited(struct agent *a, struct exec *x) {
 static void finish(struct agent *a, struct exec *x) {
         x->in.fd = close_fd(x->in.fd);
         for (int i = 0; i < 2; i++)
-                x->out[i].fd = close_fd(x->out[i].fd);
+                stream_end(&x->out[i]);
         move(a, x, EXEC_FREE);
 }
 
@@ -98,155 +98,9 @@ void exec_failed(struct agent *a, struct exec *x, uint8_t cause, uint8_t stage, 
         x->end.error = error;
         x->end.wall_us = now_us() - x->started_us;
         x->pid = -1;
-        x->out[0].fd = close_fd(x->out[0].fd);
-        x->out[1].fd = close_fd(x->out[1].fd);
+        stream_end(&x->out[0]);
+        stream_end(&x->out[1]);
         move(a, x, EXEC_DRAINING);
-}
-
-/* --- streams ----------------------------------------------------------------------------------- */
-
-static void count_dropped(struct exec *x, int i, const uint8_t *p, size_t n) {
-        x->end.truncated = true;
-        x->end.dropped_bytes[i] += n;
-        for (const uint8_t *end = p + n; (p = memchr(p, '\n', (size_t)(end - p))); p++)
-                x->end.dropped_lines[i]++;
-}
-
-static void stream_ended(struct exec_out *o) {
-        o->fd = close_fd(o->fd);
-        o->ready = false;
-}
-
-/* Moves one chunk of a stream. Returns true when it moved one and more may follow at once. */
-static bool pump(struct agent *a, struct exec *x, int i) {
-        static uint8_t waste[FRAME_PAYLOAD_MAX];
-        struct exec_out *o = &x->out[i];
-        bool drop = x->limited && x->output_left == 0;
-        uint8_t *to = waste;
-        size_t n = FRAME_PAYLOAD_MAX;
-        ssize_t got;
-
-        if (o->fd < 0 || !o->ready)
-                return false;
-        if (o->final_left == 0) {
-                stream_ended(o); /* which takes no credit */
-                return false;
-        }
-        if (!drop) {
-                size_t room = link_room(&a->link);
-
-                if (o->credit == 0 || room == 0)
-                        return false;
-                to = link_payload(&a->link);
-                n = room < n ? room : n;
-                n = o->credit < n ? o->credit : n;
-                n = x->limited && x->output_left < n ? x->output_left : n;
-        }
-        if (o->final_left >= 0 && (uint64_t)o->final_left < n)
-                n = (size_t)o->final_left;
-        got = read(o->fd, to, n);
-        if (got < 0 && errno == EAGAIN) {
-                o->ready = false;
-                /* The writer is a background process that outlives the command. */
-                if (x->state == EXEC_DRAINING)
-                        stream_ended(o);
-                return false;
-        }
-        if (got <= 0) {
-                stream_ended(o);
-                return false;
-        }
-        if (o->final_left >= 0)
-                o->final_left -= got;
-        if (drop) {
-                count_dropped(x, i, waste, (size_t)got);
-                return true;
-        }
-        o->credit -= (uint64_t)got;
-        if (x->limited)
-                x->output_left -= (uint64_t)got;
-        link_commit(&a->link, i == 0 ? FRAME_STDOUT : FRAME_STDERR, 0, x->channel, (uint32_t)got);
-        return true;
-}
-
-static void grant_stdin(struct agent *a, struct exec *x, uint32_t bytes) {
-        uint8_t buf[WINDOW_SIZE];
-
-        window_encode(&(struct window){ STREAM_STDIN, bytes }, buf);
-        link_put(&a->link, FRAME_WINDOW, x->channel, buf, sizeof(buf));
-}
-
-/* Writes what is buffered for the command's stdin, and gives the sender credit for what went. A command
- * that closed its stdin, or is gone, takes everything: the sender must not wait for it. */
-static void feed(struct agent *a, struct exec *x) {
-        struct exec_in *in = &x->in;
-        uint32_t gone = 0;
-
-        while (in->len > 0) {
-                ssize_t n = in->fd >= 0 ? write(in->fd, in->buf + in->start, in->len) : (ssize_t)in->len;
-
-                if (n < 0 && errno == EAGAIN)
-                        break;
-                if (n < 0) {
-                        in->fd = close_fd(in->fd);
-                        continue;
-                }
-                in->start += (size_t)n;
-                in->len -= (size_t)n;
-                gone += (uint32_t)n;
-        }
-        if (in->len == 0) {
-                in->start = 0;
-                if (in->eof)
-                        in->fd = close_fd(in->fd);
-        }
-        if (gone > 0 && link_room(&a->link) >= WINDOW_SIZE)
-                grant_stdin(a, x, gone);
-        else
-                in->ungranted += gone;
-}
-
-int exec_stdin_frame(struct agent *a, const struct frame *f) {
-        struct exec *x = exec_find(a, f->channel);
-        struct exec_in *in;
-
-        if (!x)
-                return 0; /* it ended while the frame was on its way */
-        in = &x->in;
-        if (in->eof || f->len > FRAME_CREDIT - in->len)
-                return -EPROTO;
-        if (in->start + in->len + f->len > FRAME_CREDIT) {
-                memmove(in->buf, in->buf + in->start, in->len);
-                in->start = 0;
-        }
-        memcpy(in->buf + in->start + in->len, f->payload, f->len);
-        in->len += f->len;
-        in->eof = f->flags & FRAME_EOF;
-        feed(a, x);
-        return 0;
-}
-
-int exec_window_frame(struct agent *a, const struct frame *f) {
-        struct exec *x = exec_find(a, f->channel);
-        struct window w;
-        int r = window_decode(f->payload, f->len, &w);
-
-        if (r < 0 || w.stream == STREAM_STDIN)
-                return -EPROTO;
-        if (x)
-                x->out[w.stream - STREAM_STDOUT].credit += w.bytes;
-        return 0;
-}
-
-void exec_event(struct agent *a, enum agent_event kind, unsigned index) {
-        struct exec *x = &a->execs[index];
-
-        if (x->state == EXEC_FREE)
-                return;
-        if (kind == EVENT_STDIN)
-                feed(a, x);
-        else
-                x->out[kind == EVENT_STDOUT ? 0 : 1].ready = true;
 }
 
 /* --- ends -------------------------------------------------------------------------------------- */
@@ -254,7 +108,6 @@ void exec_event(struct agent *a, enum agent_event kind, unsigned index) {
 /* The main process has ended: what did it die of? */
 static void judge(struct agent *a, struct exec *x, int status, const struct rusage *ru) {
         struct exited *e = &x->end;
-        uint64_t pids = cgroup_pids_refused(&a->cgroup) - x->pids_before;
 
         e->wall_us = now_us() - x->started_us;
         e->user_us = (uint64_t)ru->ru_utime.tv_sec * 1000000 + (uint64_t)ru->ru_utime.tv_usec;
@@ -267,41 +120,40 @@ static void judge(struct agent *a, struct exec *x, int status, const struct rusa
                 return;
         if (cgroup_oom_kills(&a->cgroup) > x->oom_before)
                 e->cause = CAUSE_OOM;
-        else if (pids > 0 && (e->signaled || e->code != 0))
+        else if ((e->signaled || e->code != 0) && cgroup_pids_refused(&a->cgroup) > x->pids_before)
                 e->cause = CAUSE_PIDS_LIMIT;
         else
                 e->cause = e->signaled ? CAUSE_SIGNALED : CAUSE_EXITED;
 }
 
-/* All that the streams hold now belongs to the command; what a background process adds later does not. */
 static void drain(struct agent *a, struct exec *x) {
-        x->in.fd = close_fd(x->in.fd);
-        for (int i = 0; i < 2; i++) {
-                int held = 0;
-
-                if (x->out[i].fd < 0)
-                        continue;
-                if (ioctl(x->out[i].fd, FIONREAD, &held) == 0)
-                        x->out[i].final_left = held;
-                x->out[i].ready = true;
-        }
+        stream_drain(x);
         move(a, x, EXEC_DRAINING);
 }
 
-/* Is there any child, dead or alive? The spare one does not count (child.c). */
-static bool children_left(void) {
+bool exec_children_left(void) {
         siginfo_t si;
 
         return !(waitid(P_ALL, 0, &si, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD);
 }
 
+bool exec_alone(const struct agent *a) {
+        const struct exec *x = a->execs;
+
+        if (a->n_execs != 1)
+                return false;
+        while (x->state == EXEC_FREE)
+                x++;
+        return x->one_shot;
+}
+
 /* One round; the tree is gone when nothing is left to be seen. Alone in its sandbox, a one-shot's tree is
  * everything but the agent, and one call reaches all of it. */
 static bool kill_round(struct agent *a, struct exec *x) {
-        if (x->one_shot && a->n_execs == 1) {
+        if (exec_alone(a)) {
                 kill(-1, SIGKILL);
                 exec_reap(a);
-                return !children_left();
+                return !exec_children_left();
         }
         return tree_kill(x->gid) == 0;
 }
@@ -326,6 +178,7 @@ void exec_reap(struct agent *a) {
         for (;;) {
                 struct exec *x = NULL;
                 struct rusage ru;
+                bool others;
                 int status;
                 pid_t pid = wait4(-1, &status, WNOHANG, &ru);
 
@@ -336,7 +189,10 @@ void exec_reap(struct agent *a) {
                                 x = &a->execs[i];
                 if (!x)
                         continue;
-                main_ended(a, x, status, &ru, children_left());
+                others = exec_children_left();
+                main_ended(a, x, status, &ru, others);
+                if (!others)
+                        return;
         }
 }
 
@@ -367,8 +223,8 @@ int exec_cancel_frame(struct agent *a, const struct frame *f) {
 
         if (x) {
                 /* Nobody reads on, nor gives credit: what is left of the output must not be waited for. */
-                stream_ended(&x->out[0]);
-                stream_ended(&x->out[1]);
+                stream_end(&x->out[0]);
+                stream_end(&x->out[1]);
                 kill_all(a, x, CAUSE_CANCELLED);
         }
         return 0;
@@ -403,60 +259,55 @@ static void deadline_passed(struct agent *a, struct exec *x, uint64_t now) {
         kill_all(a, x, CAUSE_TIMEOUT);
 }
 
-static void advance_one(struct agent *a, struct exec *x, uint64_t now) {
-        bool idle;
+/* Returns true when its streams have something to do that no event will tell. */
+static bool advance_one(struct agent *a, struct exec *x, uint64_t now) {
+        bool idle, drained = false;
 
         if (x->deadline_us && now >= x->deadline_us)
                 deadline_passed(a, x, now);
-        if (x->state == EXEC_KILLING && kill_round(a, x))
+        if (x->state == EXEC_KILLING && kill_round(a, x)) {
                 drain(a, x);
-        if (x->in.ungranted > 0 && link_room(&a->link) >= WINDOW_SIZE) {
-                grant_stdin(a, x, x->in.ungranted);
-                x->in.ungranted = 0;
+                drained = true;
         }
+        stream_grant(a, x);
         if (x->state != EXEC_DRAINING)
-                return;
-        idle = x->out[0].fd < 0 && x->out[1].fd < 0;
+                return false;
+        idle = stream_done(&x->out[0]) && stream_done(&x->out[1]);
         if (x->abandoned)
                 finish(a, x);
         else if (idle && link_room(&a->link) >= EXITED_MAX) {
                 send_exited(a, x);
+                /* The caller waits for this, and for nothing that comes after it. */
+                link_flush(&a->link);
                 finish(a, x);
         }
+        return drained && !idle;
 }
 
-/* A chunk a stream, so that one that floods cannot starve another. The next round goes on where this one
- * found the link full: the slots in front would take all of its room for ever. */
-static bool pump_round(struct agent *a) {
-        unsigned from = a->pump_from;
-        bool more = false, moved;
+/* EXITED goes first, as the caller waits for it: nothing but the SCRUBBED stands in the link. */
+void exec_scrub(struct agent *a) {
+        struct scrubbed s;
+        uint8_t buf[SCRUBBED_MAX];
 
-        for (unsigned n = 0; n < AGENT_EXECS; n++) {
-                unsigned i = (from + n) % AGENT_EXECS;
-
-                if (a->execs[i].state == EXEC_FREE)
-                        continue;
-                moved = pump(a, &a->execs[i], 0);
-                moved |= pump(a, &a->execs[i], 1);
-                if (moved)
-                        a->pump_from = (i + 1) % AGENT_EXECS;
-                more |= moved;
-        }
-        return more;
+        if (!a->scrub_due || a->n_execs > 0 || a->link.out_len > 0)
+                return;
+        scrub(&a->ids, &s);
+        a->scrub_due = false;
+        link_put(&a->link, FRAME_SCRUBBED, a->scrub_channel, buf,
+                 (uint32_t)scrubbed_encode(&s, buf, sizeof(buf)));
 }
 
 bool exec_advance(struct agent *a) {
         uint64_t now;
-        bool more = a->n_execs > 0;
+        bool more;
 
-        for (int round = 0; more && round < PUMP_ROUNDS; round++)
-                more = pump_round(a);
         if (a->n_execs == 0)
                 return false;
+        more = stream_pump(a);
         now = now_us();
         for (unsigned i = 0; i < AGENT_EXECS; i++)
                 if (a->execs[i].state != EXEC_FREE)
-                        advance_one(a, &a->execs[i], now);
+                        more |= advance_one(a, &a->execs[i], now);
         return more;
 }
 

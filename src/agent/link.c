@@ -68,9 +68,20 @@ void link_commit(struct link *l, uint8_t type, uint8_t flags, uint32_t channel, 
 }
 
 void link_put(struct link *l, uint8_t type, uint32_t channel, const void *p, uint32_t len) {
+        uint8_t frame[FRAME_HEADER + LINK_SMALL];
+        size_t n = FRAME_HEADER + len;
+        ssize_t sent = 0;
+
+        frame_put_header(frame, type, 0, channel, len);
         if (len > 0)
-                memcpy(link_payload(l), p, len);
-        link_commit(l, type, 0, channel, len);
+                memcpy(frame + FRAME_HEADER, p, len);
+        /* Most often alone: then it takes no page of the buffer. An error is link_flush()'s to see. */
+        if (l->out_len == 0)
+                sent = send(l->fd, frame, n, MSG_NOSIGNAL);
+        if (sent < 0)
+                sent = 0;
+        memcpy(l->out + l->out_start + l->out_len, frame + sent, n - (size_t)sent);
+        l->out_len += n - (size_t)sent;
 }
 
 int link_flush(struct link *l) {

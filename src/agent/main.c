@@ -12,9 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,8 +25,27 @@
 #include "common/agent_args.h"
 
 #define RECONNECT_PAUSE_MS 100
+/* Or more, on some machines: then less is given back. */
+#define PAGE ((uintptr_t)4096)
+/* Bytes of the stack right below a frame that forget_stack() leaves alone, and further down gives back. */
+#define STACK_KEPT 512
+#define STACK_FORGOTTEN 65536
+/* Taken at once: more wait in the kernel. */
+#define EVENTS 16
 
-static struct agent the_agent; /* static for its buffers: untouched pages cost nothing */
+static struct agent the_agent PLACED_AGENT; /* static for its buffers: untouched pages cost nothing */
+
+void forget(void *p, size_t n) {
+        madvise(p, n, MADV_DONTNEED);
+}
+
+/* What the start and the greeting used of the stack and will not be used again. A page is left for the frames of
+ * the call itself. */
+static void forget_stack(void) {
+        uintptr_t here = (uintptr_t)__builtin_frame_address(0), top = (here - STACK_KEPT) & ~(PAGE - 1);
+
+        forget((void *)(top - STACK_FORGOTTEN), STACK_FORGOTTEN);
+}
 
 uint64_t now_us(void) {
         struct timespec ts;
@@ -96,18 +117,44 @@ static int confine(struct agent *a) {
         return seccomp_install();
 }
 
-static int greet(struct agent *a) {
-        static char text[4001];
-        static uint8_t buf[4096];
-        struct epoll_event ev = { .events = EPOLLIN | EPOLLRDHUP | EPOLLOUT | EPOLLET,
+static int watch_link(struct agent *a, int op, bool room) {
+        struct epoll_event ev = { .events = EPOLLIN | EPOLLRDHUP | EPOLLET | (room ? EPOLLOUT : 0),
                                   .data.u64 = AGENT_EVENT(EVENT_LINK, 0) };
-        struct hello h = { FRAME_VERSION, HELLO_AGENT, text };
 
-        if (epoll_ctl(a->epoll_fd, EPOLL_CTL_ADD, a->link.fd, &ev) < 0)
-                return -errno;
-        probe(text, sizeof(text), &a->cgroup);
-        link_put(&a->link, FRAME_HELLO, 0, buf, (uint32_t)hello_encode(&h, buf, sizeof(buf)));
-        return link_flush(&a->link);
+        a->link_waits = room;
+        return epoll_ctl(a->epoll_fd, op, a->link.fd, &ev) < 0 ? -errno : 0;
+}
+
+/* Room in the socket is an event only while commands fill it: else each small frame that the manager takes
+ * would wake the agent for nothing. */
+static int watch_room(struct agent *a) {
+        if (!a->link_waits && a->link.out_len > 0)
+                return watch_link(a, EPOLL_CTL_MOD, true);
+        if (a->link_waits && a->link.out_len == 0 && a->n_execs == 0)
+                return watch_link(a, EPOLL_CTL_MOD, false);
+        return 0;
+}
+
+/* The first frame: there is room for it, or this connection is none. */
+__attribute__((noinline)) static int send_hello(struct agent *a) {
+        char text[4001];
+        uint8_t frame[FRAME_HEADER + 4096];
+        struct hello h = { FRAME_VERSION, HELLO_AGENT, text };
+        ssize_t n;
+
+        probe(text, sizeof(text), &a->cgroup, a->no_scrub);
+        n = hello_encode(&h, frame + FRAME_HEADER, sizeof(frame) - FRAME_HEADER);
+        if (n < 0)
+                return (int)n;
+        frame_put_header(frame, FRAME_HELLO, 0, 0, (uint32_t)n);
+        n += FRAME_HEADER;
+        return send(a->link.fd, frame, (size_t)n, MSG_NOSIGNAL) == n ? 0 : -EIO;
+}
+
+static int greet(struct agent *a) {
+        int r = watch_link(a, EPOLL_CTL_ADD, false);
+
+        return r < 0 ? r : send_hello(a);
 }
 
 /* A ping may come while the link is full of output: its answer waits for the next room. */
@@ -131,9 +178,9 @@ static int handle(void *userdata, const struct frame *f) {
         case FRAME_EXEC:
                 return start_order_frame(a, f);
         case FRAME_STDIN:
-                return exec_stdin_frame(a, f);
+                return stream_stdin_frame(a, f);
         case FRAME_WINDOW:
-                return exec_window_frame(a, f);
+                return stream_window_frame(a, f);
         case FRAME_SIGNAL:
                 return exec_signal_frame(a, f);
         case FRAME_CANCEL:
@@ -153,8 +200,8 @@ static int handle(void *userdata, const struct frame *f) {
 
 /* One turn of the loop. 0, or -errno: the connection is gone. */
 static int turn(struct agent *a, bool *more) {
-        struct epoll_event ev[32];
-        int n = epoll_wait(a->epoll_fd, ev, 32, *more ? 0 : exec_timeout(a));
+        struct epoll_event ev[EVENTS];
+        int n = epoll_wait(a->epoll_fd, ev, EVENTS, *more ? 0 : exec_timeout(a));
         bool link = false, full;
         int r;
 
@@ -163,14 +210,14 @@ static int turn(struct agent *a, bool *more) {
                 struct signalfd_siginfo si;
 
                 if (kind == EVENT_SIGNAL) {
-                        while (read(a->signal_fd, &si, sizeof(si)) > 0)
-                                ;
-                        exec_reap(a);
+                        /* One stands for all: SIGCHLD does not queue. */
+                        if (read(a->signal_fd, &si, sizeof(si)) > 0)
+                                exec_reap(a);
                 } else if (kind == EVENT_LINK) {
-                        link = true;
+                        link |= ev[i].events & ~(uint32_t)EPOLLOUT;
                         a->link_hup |= ev[i].events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR);
                 } else
-                        exec_event(a, kind, (uint32_t)ev[i].data.u64);
+                        stream_event(a, kind, (uint32_t)ev[i].data.u64);
         }
         if (link || a->link_more) {
                 r = link_receive(&a->link, handle, a);
@@ -183,20 +230,26 @@ static int turn(struct agent *a, bool *more) {
         *more = exec_advance(a) || a->link_more;
         full = link_room(&a->link) < FRAME_MAX;
         r = link_flush(&a->link);
+        if (r == 0 && a->scrub_due) {
+                exec_scrub(a);
+                r = link_flush(&a->link);
+        }
         /* Streams that waited for room have it now, and no event will say so. */
         *more |= full && link_room(&a->link) >= FRAME_MAX;
-        return r;
+        return r < 0 ? r : watch_room(a);
 }
 
 static void serve(struct agent *a) {
         bool more = false;
 
+        start_ready(a);
+        forget_stack();
         while (turn(a, &more) == 0)
                 if (!more)
-                        child_spare();
+                        start_ready(a);
         link_close(&a->link);
         a->link_more = a->link_hup = false;
-        a->pong_due = false;
+        a->pong_due = a->scrub_due = false;
         a->order_len = 0;
         exec_abandon(a);
 }
@@ -235,7 +288,8 @@ int main(int argc, char *args[], char *environ_of_image[]) {
                 return 71;
         cgroup_init(&a->cgroup, "/sys/fs/cgroup");
         start_warm_up(a);
-        child_spare();
+        if (places_init(&a->ids, a->no_scrub, sizeof(a->no_scrub)) == 0)
+                a->no_scrub[0] = '\0';
         while (reconnect(a, reconnect_ms) == 0) {
                 if (greet(a) == 0)
                         serve(a);

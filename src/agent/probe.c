@@ -94,6 +94,7 @@ static void say_limits(struct text *t, const struct cgroup *cg) {
                 const char *key, *v1, *v2;
         } files[] = {
                 { "memory_max", "memory/memory.limit_in_bytes", "memory.max" },
+                { "memory_reserve", "memory/memory.soft_limit_in_bytes", "memory.low" },
                 { "swap_max", "memory/memory.memsw.limit_in_bytes", "memory.swap.max" },
                 { "pids_max", "pids/pids.max", "pids.max" },
                 { "cpu_max", "cpu/cpu.cfs_quota_us", "cpu.max" },
@@ -109,7 +110,7 @@ static void say_limits(struct text *t, const struct cgroup *cg) {
         }
 }
 
-void probe(char *buf, size_t cap, const struct cgroup *cg) {
+void probe(char *buf, size_t cap, const struct cgroup *cg, const char *no_scrub) {
         struct text t = { buf, cap };
         struct statvfs root;
         char s[256];
@@ -128,4 +129,5 @@ void probe(char *buf, size_t cap, const struct cgroup *cg) {
         if (sscanf(s, "%u %u %u", &inside, &outside, &count) == 3)
                 say(&t, "userns=%s\n", outside == 0 && count == ~0u ? "host" : "private");
         say_limits(&t, cg);
+        say(&t, "scrub=%s%s\n", no_scrub[0] ? "no: " : "yes", no_scrub);
 }

@@ -1,6 +1,6 @@
 /*
  * From an EXEC order to a running command. The order is kept where it was received: the arguments point
- * into it, and it stays untouched until the child has exec'd, because the agent waits for that (vfork).
+ * into it, and it stays untouched until the child has exec'd, because the agent waits for that.
  */
 #include "agent/agent.h"
 
@@ -9,7 +9,8 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
+#include <sys/fsuid.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,10 +28,11 @@
 /* How sh reads a script that does not fit an argument: $0 and the exit code stay as with -c. */
 #define SCRIPT_ARG ". /proc/self/fd/3"
 
-static char *argv[PROTO_ARGS_MAX + 4];
-static char *envp[PROTO_ENV_MAX + IMAGE_ENV_MAX + 2];
+/* Arguments, and the environment right behind them: most commands touch one page of it. */
+static char *words[PROTO_ARGS_MAX + 4 + PROTO_ENV_MAX + IMAGE_ENV_MAX + 2] PLACED_SCRATCH;
 
 struct environment {
+        char **vars;
         size_t n;
         const char *path;
 };
@@ -44,9 +46,9 @@ static bool same_key(const char *a, const char *b) {
 static void env_set(struct environment *e, const char *var) {
         size_t i = 0;
 
-        while (i < e->n && !same_key(var, envp[i]))
+        while (i < e->n && !same_key(var, e->vars[i]))
                 i++;
-        envp[i] = (char *)var;
+        e->vars[i] = (char *)var;
         if (i == e->n)
                 e->n++;
         if (strncmp(var, "PATH=", 5) == 0)
@@ -54,8 +56,8 @@ static void env_set(struct environment *e, const char *var) {
 }
 
 /* The image's variables first, then the order's: later ones win. */
-static const char *build_env(const struct agent *a, struct wire_in *in, uint32_t n_env) {
-        struct environment e = { 0 };
+static void build_env(const struct agent *a, struct child *c, struct wire_in *in, uint32_t n_env) {
+        struct environment e = { .vars = c->envp };
 
         env_set(&e, "PATH=" DEFAULT_PATH);
         for (size_t i = 0; i < IMAGE_ENV_MAX && a->image_env[i]; i++)
@@ -63,30 +65,12 @@ static const char *build_env(const struct agent *a, struct wire_in *in, uint32_t
                         env_set(&e, a->image_env[i]);
         for (uint32_t i = 0; i < n_env; i++)
                 env_set(&e, wire_get_str(in, PROTO_EXEC_MAX));
-        envp[e.n] = NULL;
-        return e.path;
+        e.vars[e.n] = NULL;
+        c->path = e.path;
 }
 
-/* A script as an unchangeable file that has no name. */
-static int script_file(const char *script, size_t len) {
-        _cleanup_fd_ int fd = memfd_create("script", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-        if (fd < 0)
-                return -errno;
-        while (len > 0) {
-                ssize_t n = write(fd, script, len);
-
-                if (n < 0)
-                        return -errno;
-                script += n;
-                len -= (size_t)n;
-        }
-        if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
-                return -errno;
-        return take_fd(&fd);
-}
-
-static int build_argv(struct child *c, struct wire_in *in, const struct exec_order *o) {
+static void build_argv(struct child *c, struct wire_in *in, const struct exec_order *o) {
+        char **argv = words;
         size_t n = 0;
 
         if (o->shell) {
@@ -97,18 +81,17 @@ static int build_argv(struct child *c, struct wire_in *in, const struct exec_ord
                 argv[n++] = (char *)wire_get_str(in, PROTO_EXEC_MAX);
         argv[n] = NULL;
         c->argv = argv;
+        c->envp = argv + n + 1;
         c->program = o->shell ? "/bin/sh" : argv[0];
         if (o->shell) {
                 size_t len = strlen(argv[2]);
 
                 if (len >= ARG_MAX_ONE) {
-                        c->script_fd = script_file(argv[2], len);
-                        if (c->script_fd < 0)
-                                return c->script_fd;
+                        c->script = argv[2];
+                        c->script_len = len;
                         argv[2] = (char *)SCRIPT_ARG;
                 }
         }
-        return 0;
 }
 
 /* A pipe whose end @ours does not block; the other is for the child. */
@@ -124,29 +107,91 @@ static int watch(struct agent *a, int fd, uint32_t events, enum agent_event kind
         return epoll_ctl(a->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
 }
 
-/* Fills c->fds with the child's ends and the slot with ours. */
-static int make_streams(struct agent *a, struct exec *x, struct child *c, bool use_stdin) {
-        unsigned index = (unsigned)(x - a->execs);
-        int p[2], r;
-
+static void close_pipes(struct ready *p) {
         for (int i = 0; i < 2; i++) {
-                r = make_pipe(p, 0);
-                if (r < 0)
-                        return r;
-                x->out[i].fd = p[0];
-                c->fds[i + 1] = p[1];
-                r = watch(a, p[0], EPOLLIN, i == 0 ? EVENT_STDOUT : EVENT_STDERR, index);
+                p->in[i] = close_fd(p->in[i]);
+                p->out[0][i] = close_fd(p->out[0][i]);
+                p->out[1][i] = close_fd(p->out[1][i]);
+        }
+}
+
+static int make_pipes(struct agent *a, struct ready *p, unsigned index, bool use_stdin) {
+        int r = 0;
+
+        *p = (struct ready){ .in = { -1, -1 }, .out = { { -1, -1 }, { -1, -1 } } };
+        /* Who made a pipe owns it: a command may open its own /dev/stderr again. */
+        setfsuid(a->ids.uid);
+        for (int i = 0; i < 2 && r == 0; i++)
+                r = make_pipe(p->out[i], 0);
+        if (use_stdin && r == 0)
+                r = make_pipe(p->in, 1);
+        setfsuid(0);
+        /* As after any change of uid (child.c). */
+        if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+                r = -errno;
+        for (int i = 0; i < 2 && r == 0; i++)
+                r = watch(a, p->out[i][0], EPOLLIN, i == 0 ? EVENT_STDOUT : EVENT_STDERR, index);
+        if (r < 0)
+                close_pipes(p);
+        return r;
+}
+
+/* Fills the slot with our ends, and @c with the child's. */
+static int take_pipes(struct agent *a, struct exec *x, struct child *c, bool use_stdin) {
+        unsigned index = (unsigned)(x - a->execs);
+        struct ready p = a->ready;
+        int r;
+
+        c->prepared = p.made;
+        a->ready.made = false;
+        if (!p.made) {
+                r = make_pipes(a, &p, index, use_stdin);
                 if (r < 0)
                         return r;
         }
-        if (!use_stdin)
-                return 0;
-        r = make_pipe(p, 1);
-        if (r < 0)
-                return r;
-        c->fds[0] = p[0];
-        x->in.fd = p[1];
-        return watch(a, p[1], EPOLLOUT, EVENT_STDIN, index);
+        for (int i = 0; i < 2; i++) {
+                x->out[i].fd = p.out[i][0];
+                x->out[i].theirs = c->out[i] = p.out[i][1];
+        }
+        c->in = p.in[0];
+        x->in.fd = p.in[1];
+        c->use_stdin = use_stdin;
+        return use_stdin ? watch(a, x->in.fd, EPOLLOUT, EVENT_STDIN, index) : 0;
+}
+
+/* What was ready and is not: the prepared child was killed. */
+static void drop_ready(struct agent *a) {
+        if (a->ready.made)
+                close_pipes(&a->ready);
+        a->ready.made = false;
+}
+
+void start_ready(struct agent *a) {
+        struct ready *p = &a->ready;
+        struct child c = { .ids = &a->ids, .in = -1, .out = { -1, -1 } };
+
+        if (p->made && spare_is_prepared())
+                return;
+        if (a->n_execs > 0 || exec_children_left()) {
+                if (!exec_alone(a))
+                        spare_make();
+                return;
+        }
+        drop_ready(a);
+        if (make_pipes(a, p, 0, true) < 0)
+                return;
+        p->gid = exec_next_gid(a);
+        c.exec_gid = p->gid;
+        c.in = p->in[0];
+        c.out[0] = p->out[0][1];
+        c.out[1] = p->out[1][1];
+        if (spare_prepare(&c) < 0) {
+                close_pipes(p);
+                return;
+        }
+        p->made = true;
+        p->oom = cgroup_oom_kills(&a->cgroup);
+        p->pids = cgroup_pids_refused(&a->cgroup);
 }
 
 static uint8_t failure_cause(const struct child *c) {
@@ -159,26 +204,22 @@ static void start(struct agent *a, struct exec *x, const struct exec_order *o) {
         struct child c = {
                 .ids = &a->ids,
                 .exec_gid = x->gid,
-                .fds = { a->null_fd, -1, -1 },
-                .script_fd = -1,
+                .in = -1,
+                .out = { -1, -1 },
                 .workdir = o->workdir,
-                .envp = envp,
         };
         struct wire_in in;
         int r;
 
         wire_in_init(&in, o->strings, o->strings_len);
-        r = build_argv(&c, &in, o);
-        if (r == 0) {
-                c.path = build_env(a, &in, o->n_env);
-                r = make_streams(a, x, &c, o->use_stdin);
-        }
+        build_argv(&c, &in, o);
+        build_env(a, &c, &in, o->n_env);
+        r = take_pipes(a, x, &c, o->use_stdin);
         if (r == 0)
                 r = x->pid = child_start(&c);
-        for (int i = 0; i < 3; i++)
-                if (c.fds[i] != a->null_fd)
-                        close_fd(c.fds[i]);
-        close_fd(c.script_fd);
+        close_fd(c.in);
+        if (!o->use_stdin)
+                x->in.fd = close_fd(x->in.fd);
         if (r == -EAGAIN)
                 exec_failed(a, x, CAUSE_PIDS_LIMIT, START_PLUMBING, EAGAIN);
         else if (r < 0)
@@ -188,13 +229,12 @@ static void start(struct agent *a, struct exec *x, const struct exec_order *o) {
 }
 
 void start_warm_up(struct agent *a) {
-        static char *args[] = { (char *)"sh", (char *)"-c", (char *)":", NULL };
-        static char *env[] = { NULL };
+        char *args[] = { (char *)"sh", (char *)"-c", (char *)":", NULL }, *env[] = { NULL };
         struct child c = {
                 .ids = &a->ids,
                 .exec_gid = a->ids.exec_gid_first,
-                .fds = { a->null_fd, a->null_fd, a->null_fd },
-                .script_fd = -1,
+                .in = -1,
+                .out = { a->null_fd, a->null_fd },
                 .workdir = "/",
                 .program = "/bin/sh",
                 .argv = args,
@@ -213,10 +253,41 @@ void start_warm_up(struct agent *a) {
         }
 }
 
-int start_order_frame(struct agent *a, const struct frame *f) {
+static int order_whole(struct agent *a, uint32_t channel, const uint8_t *p, size_t len) {
         struct exec_order o;
         struct exec *x;
 
+        if (exec_order_decode(p, len, &o) < 0 || exec_find(a, channel))
+                return -EPROTO;
+        /* A scrub ends all that runs: such a command is alone until its SCRUBBED. */
+        if (a->scrub_due || (o.scrub && (a->n_execs > 0 || a->no_scrub[0])))
+                return -EPROTO;
+        if (!spare_is_prepared())
+                drop_ready(a);
+        x = exec_take(a, channel, &o);
+        if (x) {
+                a->scrub_due = o.scrub;
+                a->scrub_channel = channel;
+                start(a, x, &o);
+        } else {
+                struct exited e = { .cause = CAUSE_PIDS_LIMIT, .code = START_PLUMBING, .error = EAGAIN };
+                uint8_t buf[EXITED_MAX];
+
+                /* Who sends hundreds of orders at once and reads nothing is not served. */
+                if (link_room(&a->link) < sizeof(buf))
+                        return -EPROTO;
+                link_put(&a->link, FRAME_EXITED, channel, buf,
+                         (uint32_t)exited_encode(&e, buf, sizeof(buf)));
+        }
+        return 0;
+}
+
+int start_order_frame(struct agent *a, const struct frame *f) {
+        size_t len;
+
+        /* The usual one is read where it was received. */
+        if (a->order_len == 0 && !(f->flags & FRAME_MORE))
+                return order_whole(a, f->channel, f->payload, f->len);
         if (a->order_len > 0 && a->order_channel != f->channel)
                 return -EPROTO;
         if (f->len > sizeof(a->order) - a->order_len)
@@ -226,22 +297,7 @@ int start_order_frame(struct agent *a, const struct frame *f) {
         a->order_channel = f->channel;
         if (f->flags & FRAME_MORE)
                 return 0;
-
-        if (exec_order_decode(a->order, a->order_len, &o) < 0 || exec_find(a, f->channel))
-                return -EPROTO;
+        len = a->order_len;
         a->order_len = 0;
-        x = exec_take(a, f->channel, &o);
-        if (x)
-                start(a, x, &o);
-        else {
-                struct exited e = { .cause = CAUSE_PIDS_LIMIT, .code = START_PLUMBING, .error = EAGAIN };
-                uint8_t buf[EXITED_MAX];
-
-                /* Who sends hundreds of orders at once and reads nothing is not served. */
-                if (link_room(&a->link) < sizeof(buf))
-                        return -EPROTO;
-                link_put(&a->link, FRAME_EXITED, f->channel, buf,
-                         (uint32_t)exited_encode(&e, buf, sizeof(buf)));
-        }
-        return 0;
+        return order_whole(a, f->channel, a->order, len);
 }

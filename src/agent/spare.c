@@ -1,0 +1,162 @@
+/*
+ * The one process that is made beforehand: a reserve, and the next command of an idle sandbox (child.c).
+ *
+ * It shares memory and, until it is more than a reserve, descriptors with the agent. It sleeps on spare.call;
+ * the agent sleeps on spare.tid while it works, so that the two never run at once: they share errno and the
+ * rest of the C library's state. The kernel clears spare.tid when it execs or dies (man 2 clone,
+ * CLONE_CHILD_CLEARTID), which is what vfork's end is to a vfork.
+ *
+ * To the kernel a process that shares memory without vfork has one OOM score with all others that share it:
+ * the command's is raised by the agent, after the exec.
+ */
+#include "agent/agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <linux/futex.h>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+
+/* There is no page behind it that would catch an overflow; what is not touched costs nothing. It ends within a
+ * page, so that the little that a sleeping process needs of it shares one with the fields behind it. */
+#define SPARE_STACK (65536 + 1536)
+/* In spare.tid: it has done the first half. Above every pid (PID_MAX_LIMIT, linux/threads.h). */
+#define PREPARED (1 << 30)
+
+enum call { CALL_NONE, CALL_PREPARE, CALL_RUN };
+
+static struct {
+        char stack[SPARE_STACK];
+        int tid;      /* 0: none */
+        int call;     /* enum call */
+        int score_fd; /* its oom_score_adj; 0: none */
+        struct child *order;
+} spare PLACED_SPARE;
+
+/* Sleeps while *@word is @value. What ends the sleep is seen in the word. */
+static void sleep_on(int *word, int value) {
+        syscall(SYS_futex, word, FUTEX_WAIT, value, NULL, NULL, 0);
+}
+
+static void set(int *word, int value) {
+        __atomic_store_n(word, value, __ATOMIC_RELEASE);
+        syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+static int get(const int *word) {
+        return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+static int spare_main(void *unused) {
+        (void)unused;
+        while (get(&spare.call) == CALL_NONE)
+                sleep_on(&spare.call, CALL_NONE);
+        /* From here on the descriptors are its own. */
+        if (syscall(SYS_close_range, ~0u - 1, ~0u, CLOSE_RANGE_UNSHARE) < 0)
+                child_fail(spare.order, START_PLUMBING, errno);
+        child_become(spare.order);
+        if (get(&spare.call) == CALL_PREPARE)
+                set(&spare.tid, spare.tid | PREPARED);
+        while (get(&spare.call) == CALL_PREPARE)
+                sleep_on(&spare.call, CALL_PREPARE);
+        child_execute(spare.order);
+        return 0;
+}
+
+/* Opened while the spare is the agent's like: later its files in /proc are not root's. */
+static int open_score(int pid) {
+        char path[64];
+
+        snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", pid);
+        return open(path, O_WRONLY | O_CLOEXEC);
+}
+
+pid_t spare_pid(void) {
+        return get(&spare.tid) & ~PREPARED;
+}
+
+bool spare_is_prepared(void) {
+        return get(&spare.tid) & PREPARED;
+}
+
+int spare_make(void) {
+        int pid;
+
+        if (get(&spare.tid) != 0)
+                return 0;
+        while (waitpid(-1, NULL, WNOHANG | __WCLONE) > 0)
+                ;
+#ifdef __SANITIZE_ADDRESS__
+        /* The last one left its frames marked when it exec'd. */
+        __asan_unpoison_memory_region(spare.stack, sizeof(spare.stack));
+#endif
+        spare.call = CALL_NONE;
+        /* No signal at its end: an ordinary wait neither counts nor reaps it, until it execs. */
+        pid = clone(spare_main, spare.stack + sizeof(spare.stack),
+                    CLONE_VM | CLONE_FILES | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID |
+                            CLONE_PARENT_SETTID,
+                    NULL, &spare.tid, NULL, &spare.tid);
+        if (pid < 0)
+                return -errno;
+        if (spare.score_fd > 0)
+                close(spare.score_fd);
+        spare.score_fd = open_score(pid);
+        return 0;
+}
+
+static void spare_end(void) {
+        pid_t pid = spare_pid();
+        int tid;
+
+        kill(pid, SIGKILL);
+        while ((tid = get(&spare.tid)) != 0)
+                sleep_on(&spare.tid, tid);
+        waitpid(pid, NULL, __WCLONE);
+}
+
+int spare_prepare(struct child *c) {
+        int tid, r;
+
+        if (spare_is_prepared())
+                spare_end(); /* for another command */
+        r = spare_make();
+        if (r < 0)
+                return r;
+        c->error = 0;
+        spare.order = c;
+        set(&spare.call, CALL_PREPARE);
+        while ((tid = get(&spare.tid)) != 0 && !(tid & PREPARED))
+                sleep_on(&spare.tid, tid);
+        if (tid == 0)
+                return c->error ? -c->error : -EAGAIN;
+        return 0;
+}
+
+pid_t spare_start(struct child *c) {
+        pid_t pid = spare_pid();
+        int tid;
+
+        if (pid == 0 || spare.score_fd <= 0)
+                return -EAGAIN;
+        spare.order = c;
+        set(&spare.call, CALL_RUN);
+        while ((tid = get(&spare.tid)) != 0)
+                sleep_on(&spare.tid, tid);
+        /* The exec made an ordinary child of it. If it is none, it has died before, and no other wait
+         * would ever see it: it has no signal at its end. */
+        if (waitpid(pid, NULL, __WCLONE) == pid)
+                return c->error ? 0 : -EAGAIN;
+        if (write(spare.score_fd, "1000", 4) != 4)
+                kill(pid, SIGKILL);
+        return pid;
+}

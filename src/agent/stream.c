@@ -1,0 +1,219 @@
+/*
+ * A command's streams. The pipes are watched edge-triggered and remembered as ready, so that a stream without
+ * credit costs no wake-up and no epoll_ctl. Output goes from the pipe straight into the link's buffer.
+ */
+#include "agent/agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+
+/* Chunks of each stream between two looks at everything else. */
+#define PUMP_ROUNDS 16
+#define WIDE_PIPE 262144
+
+static void count_dropped(struct exec *x, int i, const uint8_t *p, size_t n) {
+        x->end.truncated = true;
+        x->end.dropped_bytes[i] += n;
+        for (const uint8_t *end = p + n; (p = memchr(p, '\n', (size_t)(end - p))); p++)
+                x->end.dropped_lines[i]++;
+}
+
+bool stream_done(const struct exec_out *o) {
+        return o->fd < 0 || o->final_left == 0;
+}
+
+void stream_end(struct exec_out *o) {
+        o->fd = close_fd(o->fd);
+        o->theirs = close_fd(o->theirs);
+        o->ready = false;
+}
+
+/* A command that fills its pipe is woken for each page that is taken: a larger one saves most of that. Not from
+ * the start, as a user has only so much of it (man 7 pipe, pipe-user-pages-soft); beyond it stays as it is. */
+static void widen(struct exec_out *o) {
+        o->wide = true;
+        fcntl(o->fd, F_SETPIPE_SZ, WIDE_PIPE);
+}
+
+/* Moves one chunk of a stream. Returns true when it moved one and more may follow at once. */
+static bool pump(struct agent *a, struct exec *x, int i) {
+        static uint8_t waste[FRAME_PAYLOAD_MAX] PLACED_SCRATCH;
+        struct exec_out *o = &x->out[i];
+        bool drop = x->limited && x->output_left == 0;
+        uint8_t *to = waste;
+        size_t n = FRAME_PAYLOAD_MAX;
+        ssize_t got;
+
+        if (!o->ready || stream_done(o))
+                return false;
+        if (!drop) {
+                size_t room = link_room(&a->link);
+
+                if (o->credit == 0 || room == 0)
+                        return false;
+                to = link_payload(&a->link);
+                n = room < n ? room : n;
+                n = o->credit < n ? o->credit : n;
+                n = x->limited && x->output_left < n ? x->output_left : n;
+        }
+        if (o->final_left >= 0 && (uint64_t)o->final_left < n)
+                n = (size_t)o->final_left;
+        got = read(o->fd, to, n);
+        if (got < 0 && errno == EAGAIN) {
+                o->ready = false;
+                /* The writer is a background process that outlives the command. */
+                if (x->state == EXEC_DRAINING)
+                        stream_end(o);
+                return false;
+        }
+        if (got <= 0) {
+                stream_end(o);
+                return false;
+        }
+        if (got == FRAME_PAYLOAD_MAX && !o->wide)
+                widen(o);
+        if (o->final_left >= 0)
+                o->final_left -= got;
+        if (drop) {
+                count_dropped(x, i, waste, (size_t)got);
+                return true;
+        }
+        o->credit -= (uint64_t)got;
+        if (x->limited)
+                x->output_left -= (uint64_t)got;
+        link_commit(&a->link, i == 0 ? FRAME_STDOUT : FRAME_STDERR, 0, x->channel, (uint32_t)got);
+        return true;
+}
+
+static void grant_stdin(struct agent *a, struct exec *x, uint32_t bytes) {
+        uint8_t buf[WINDOW_SIZE];
+
+        window_encode(&(struct window){ STREAM_STDIN, bytes }, buf);
+        link_put(&a->link, FRAME_WINDOW, x->channel, buf, sizeof(buf));
+}
+
+/* Writes what is buffered for the command's stdin, and gives the sender credit for what went. A command
+ * that closed its stdin, or is gone, takes everything: the sender must not wait for it. */
+static void feed(struct agent *a, struct exec *x) {
+        struct exec_in *in = &x->in;
+        uint32_t gone = 0;
+
+        while (in->len > 0) {
+                ssize_t n = in->fd >= 0 ? write(in->fd, in->buf + in->start, in->len) : (ssize_t)in->len;
+
+                if (n < 0 && errno == EAGAIN)
+                        break;
+                if (n < 0) {
+                        in->fd = close_fd(in->fd);
+                        continue;
+                }
+                in->start += (size_t)n;
+                in->len -= (size_t)n;
+                gone += (uint32_t)n;
+        }
+        if (in->len == 0) {
+                in->start = 0;
+                if (in->eof)
+                        in->fd = close_fd(in->fd);
+        }
+        if (gone > 0 && link_room(&a->link) >= WINDOW_SIZE)
+                grant_stdin(a, x, gone);
+        else
+                in->ungranted += gone;
+}
+
+int stream_stdin_frame(struct agent *a, const struct frame *f) {
+        struct exec *x = exec_find(a, f->channel);
+        struct exec_in *in;
+
+        if (!x)
+                return 0; /* it ended while the frame was on its way */
+        in = &x->in;
+        if (in->eof || f->len > FRAME_CREDIT - in->len)
+                return -EPROTO;
+        if (in->start + in->len + f->len > FRAME_CREDIT) {
+                memmove(in->buf, in->buf + in->start, in->len);
+                in->start = 0;
+        }
+        memcpy(in->buf + in->start + in->len, f->payload, f->len);
+        in->len += f->len;
+        in->eof = f->flags & FRAME_EOF;
+        feed(a, x);
+        return 0;
+}
+
+int stream_window_frame(struct agent *a, const struct frame *f) {
+        struct exec *x = exec_find(a, f->channel);
+        struct window w;
+        int r = window_decode(f->payload, f->len, &w);
+
+        if (r < 0 || w.stream == STREAM_STDIN)
+                return -EPROTO;
+        if (x)
+                x->out[w.stream - STREAM_STDOUT].credit += w.bytes;
+        return 0;
+}
+
+void stream_event(struct agent *a, enum agent_event kind, unsigned index) {
+        struct exec *x = &a->execs[index];
+
+        if (x->state == EXEC_FREE)
+                return;
+        if (kind == EVENT_STDIN)
+                feed(a, x);
+        else
+                x->out[kind == EVENT_STDOUT ? 0 : 1].ready = true;
+}
+
+void stream_grant(struct agent *a, struct exec *x) {
+        if (x->in.ungranted == 0 || link_room(&a->link) < WINDOW_SIZE)
+                return;
+        grant_stdin(a, x, x->in.ungranted);
+        x->in.ungranted = 0;
+}
+
+void stream_drain(struct exec *x) {
+        x->in.fd = close_fd(x->in.fd);
+        for (int i = 0; i < 2; i++) {
+                int held = 0;
+
+                if (x->out[i].fd < 0)
+                        continue;
+                if (ioctl(x->out[i].fd, FIONREAD, &held) == 0)
+                        x->out[i].final_left = held;
+                x->out[i].ready = true;
+        }
+}
+
+/* A chunk a stream, so that one that floods cannot starve another. The next round goes on where this one
+ * found the link full: the slots in front would take all of its room for ever. */
+static bool pump_round(struct agent *a) {
+        unsigned from = a->pump_from;
+        bool more = false, moved;
+
+        for (unsigned n = 0; n < AGENT_EXECS; n++) {
+                unsigned i = (from + n) % AGENT_EXECS;
+
+                if (a->execs[i].state == EXEC_FREE)
+                        continue;
+                moved = pump(a, &a->execs[i], 0);
+                moved |= pump(a, &a->execs[i], 1);
+                if (moved)
+                        a->pump_from = (i + 1) % AGENT_EXECS;
+                more |= moved;
+        }
+        return more;
+}
+
+bool stream_pump(struct agent *a) {
+        bool more = true;
+
+        for (int round = 0; more && round < PUMP_ROUNDS; round++)
+                more = pump_round(a);
+        return more;
+}
