@@ -216,6 +216,39 @@ int audit_rejected(struct audit *a, const struct audit_exec *x, const char *reas
         return r < 0 ? r : k;
 }
 
+int audit_scrubbed(struct audit *a, const char *container_id, const char *exec_id,
+                   const struct scrubbed *s) {
+        char buf[AUDIT_RECORD_MAX];
+        struct trail_stamp stamp;
+        struct text t;
+        int r, k;
+
+        text_init(&t, buf, sizeof(buf));
+        audit_line_scrub(&t, container_id, exec_id, s);
+        r = trail_line(a, &t, &stamp);
+        if (s->check == SCRUB_CLEAN)
+                return r;
+        text_init(&t, buf, sizeof(buf));
+        audit_fields_scrub_failed(&t, container_id, exec_id, s, &stamp);
+        k = kernel_record(a, AUDIT_TRUSTED_APP, &t, AUDIT_RES_FAILED, NULL);
+        return r < 0 ? r : k;
+}
+
+int audit_suppressed(struct audit *a, uid_t uid, uint64_t requests, uint64_t duration_ms) {
+        char buf[AUDIT_RECORD_MAX];
+        struct trail_stamp stamp;
+        struct text t;
+        int r, k;
+
+        text_init(&t, buf, sizeof(buf));
+        audit_line_suppressed(&t, uid, requests, duration_ms);
+        r = trail_line(a, &t, &stamp);
+        text_init(&t, buf, sizeof(buf));
+        audit_fields_suppressed(&t, uid, requests, duration_ms, &stamp);
+        k = kernel_record(a, AUDIT_TRUSTED_APP, &t, AUDIT_RES_FAILED, NULL);
+        return r < 0 ? r : k;
+}
+
 int audit_pool(struct audit *a, bool start, unsigned containers) {
         char buf[AUDIT_RECORD_MAX];
         struct trail_stamp stamp;

@@ -76,6 +76,16 @@ int audit_exec_end(struct audit *a, const struct audit_exec *x, const struct aud
  * allowed, queue full, … @reason is one word such as "too_long", "not_allowed", "queue_full". */
 int audit_rejected(struct audit *a, const struct audit_exec *x, const char *reason, uint64_t length);
 
+/* What the proof of a scrub said (@s, the agent's word): a SCRUB line for each; where the sandbox was not
+ * proved clean also a TRUSTED_APP record, op=scrub-failed, after it was thrown away. @exec_id is the exec
+ * that ran in it last. 0, or -errno as above. */
+int audit_scrubbed(struct audit *a, const char *container_id, const char *exec_id,
+                   const struct scrubbed *s);
+
+/* A burst of requests of one uid over limits.exec_rate that left no record of their own: one TRUSTED_APP
+ * record, op=exec-suppressed, and one SUPPRESSED line with their number and the burst's length. */
+int audit_suppressed(struct audit *a, uid_t uid, uint64_t requests, uint64_t duration_ms);
+
 /* Pool start and stop: TRUSTED_APP records and POOL-START / POOL-STOP lines. */
 int audit_pool(struct audit *a, bool start, unsigned containers);
 

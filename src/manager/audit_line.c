@@ -110,6 +110,24 @@ void audit_line_rejected(struct text *t, const struct audit_open_exec *o, const 
         text_addf(t, " reason=%s", reason);
 }
 
+void audit_line_scrub(struct text *t, const char *container_id, const char *exec_id,
+                      const struct scrubbed *s) {
+        char cid[AUDIT_STATE_CID + 1], exec[PROTO_EXEC_ID + 1];
+
+        copy_id(cid, sizeof(cid), container_id);
+        copy_id(exec, sizeof(exec), exec_id);
+        text_addf(t, "SCRUB ok=%s dur=%" PRIu64 "ms cid=%s exec=%s check=%s emptied=%s us=%" PRIu64,
+                  s->check == SCRUB_CLEAN ? "true" : "false", s->us / 1000, cid, exec,
+                  scrub_check_name(s->check), s->emptied ? "true" : "false", s->us);
+        if (s->place && s->place[0])
+                line_quoted(t, "place", s->place);
+}
+
+void audit_line_suppressed(struct text *t, uid_t uid, uint64_t requests, uint64_t duration_ms) {
+        text_addf(t, "SUPPRESSED requests=%" PRIu64 " dur=%" PRIu64 "ms uid=%" PRIu32, requests,
+                  duration_ms, (uint32_t)uid);
+}
+
 /* ausearch -ua and -ui find uid=, the first name that ends in "uid"; but what -i prints for a second
  * uid= or auid= of an enriched record is the name that belongs to the first, the manager's. So the
  * caller stands there as id= again and its login uid as sauid=. Hex digits are quoted: in a TRUSTED_APP
@@ -161,5 +179,26 @@ void audit_fields_rejected(struct text *t, const struct audit_open_exec *o,
         if (length > 0)
                 text_addf(t, " bytes=%" PRIu64, length);
         fields_command(t, c);
+        audit_fields_stamp(t, stamp);
+}
+
+void audit_fields_scrub_failed(struct text *t, const char *container_id, const char *exec_id,
+                               const struct scrubbed *s, const struct trail_stamp *stamp) {
+        char cid[AUDIT_STATE_CID + 1], exec[PROTO_EXEC_ID + 1];
+
+        copy_id(cid, sizeof(cid), container_id);
+        copy_id(exec, sizeof(exec), exec_id);
+        text_addf(t, "op=scrub-failed exec=\"%s\" cid=\"%s\" check=%s", exec, cid,
+                  scrub_check_name(s->check));
+        if (s->place && s->place[0])
+                audit_kernel_encode(t, "place", s->place, strlen(s->place));
+        audit_fields_stamp(t, stamp);
+}
+
+void audit_fields_suppressed(struct text *t, uid_t uid, uint64_t requests, uint64_t duration_ms,
+                             const struct trail_stamp *stamp) {
+        text_addf(t,
+                  "op=exec-suppressed uid=%" PRIu32 " id=%" PRIu32 " requests=%" PRIu64 " ms=%" PRIu64,
+                  (uint32_t)uid, (uint32_t)uid, requests, duration_ms);
         audit_fields_stamp(t, stamp);
 }

@@ -17,6 +17,9 @@ void audit_line_end(struct text *t, const struct audit_open_exec *o, const struc
 void audit_line_unknown(struct text *t, const struct audit_open_exec *o);
 void audit_line_rejected(struct text *t, const struct audit_open_exec *o, const char *reason,
                          uint64_t length);
+void audit_line_scrub(struct text *t, const char *container_id, const char *exec_id,
+                      const struct scrubbed *s);
+void audit_line_suppressed(struct text *t, uid_t uid, uint64_t requests, uint64_t duration_ms);
 
 /* Fields of kernel records. @stamp is the line that says the same. */
 void audit_fields_start(struct text *t, const struct audit_open_exec *o, const struct audit_command *c);
@@ -25,4 +28,8 @@ void audit_fields_end(struct text *t, const struct audit_open_exec *o, const str
 void audit_fields_rejected(struct text *t, const struct audit_open_exec *o,
                            const struct audit_command *c, const char *reason, uint64_t length,
                            const struct trail_stamp *stamp);
+void audit_fields_scrub_failed(struct text *t, const char *container_id, const char *exec_id,
+                               const struct scrubbed *s, const struct trail_stamp *stamp);
+void audit_fields_suppressed(struct text *t, uid_t uid, uint64_t requests, uint64_t duration_ms,
+                             const struct trail_stamp *stamp);
 void audit_fields_stamp(struct text *t, const struct trail_stamp *stamp);

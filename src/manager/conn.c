@@ -19,13 +19,26 @@
 /* The loop is single-threaded and no handler reads another connection: one buffer serves all. */
 static uint8_t scratch[CONN_READ];
 
+/* What conn_pass() has collected and not yet sent: whole frames, one behind the other, in the buffer that is
+ * just being parsed. */
+static struct {
+        struct conn *to; /* NULL: nothing */
+        uint8_t *p;
+        size_t len;
+} passing;
+
+static void pass_now(void);
+
 static void want(struct conn *c, uint32_t events) {
         if (events != c->events && sd_event_source_set_io_events(c->source, events) >= 0)
                 c->events = events;
 }
 
+/* A pause is told to the kernel only once something comes (on_io): most end before that. */
 static void want_now(struct conn *c) {
-        want(c, (c->paused ? EPOLLRDHUP : EPOLLIN) | (c->out_len > 0 ? EPOLLOUT : 0));
+        uint32_t in = c->paused ? c->events & (EPOLLIN | EPOLLRDHUP) : EPOLLIN;
+
+        want(c, in | (c->out_len > 0 ? EPOLLOUT : 0));
 }
 
 /* Keeps @len bytes for the next turn. */
@@ -49,22 +62,22 @@ static int keep(struct conn *c, const uint8_t *p, size_t len) {
 /* Parses @buf[0..len) and keeps the rest. */
 static int digest(struct conn *c, uint8_t *buf, size_t len) {
         size_t done = 0;
+        int r = 0;
 
         while (!c->paused) {
                 struct frame f;
                 size_t used;
-                int r = frame_parse(buf + done, len - done, c->peer, &f, &used);
 
-                if (r < 0)
-                        return r;
-                if (r == 0)
+                r = frame_parse(buf + done, len - done, c->peer, &f, &used);
+                if (r <= 0)
                         break;
                 done += used;
                 r = c->on_frame(c->userdata, &f);
                 if (r < 0)
-                        return r;
+                        break;
         }
-        return keep(c, buf + done, len - done);
+        pass_now();
+        return r < 0 ? r : keep(c, buf + done, len - done);
 }
 
 static int receive(struct conn *c) {
@@ -82,6 +95,13 @@ static int receive(struct conn *c) {
         return digest(c, scratch, have + (size_t)n);
 }
 
+static void drop_queue(struct conn *c) {
+        free(c->out);
+        c->out = NULL;
+        c->out_start = c->out_cap = 0;
+        c->last_grows = false;
+}
+
 static int send_queue(struct conn *c) {
         while (c->out_len > 0) {
                 ssize_t n = send(c->fd, c->out + c->out_start, c->out_len, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -94,9 +114,7 @@ static int send_queue(struct conn *c) {
                 c->out_len -= (size_t)n;
                 c->last_grows = false;
         }
-        free(c->out);
-        c->out = NULL;
-        c->out_start = c->out_cap = 0;
+        drop_queue(c);
         return 0;
 }
 
@@ -118,11 +136,13 @@ static int on_io(sd_event_source *s, int fd, uint32_t revents, void *userdata) {
                 r = -ENOBUFS;
         if (r == 0 && revents & EPOLLOUT)
                 r = send_queue(c);
-        if (r == 0 && revents & EPOLLIN)
+        if (r == 0 && revents & EPOLLIN && !c->paused)
                 r = receive(c);
         /* While it is paused nothing is read, and the end shows only here. */
         else if (r == 0 && revents & (EPOLLHUP | EPOLLERR | EPOLLRDHUP))
                 r = -ECONNRESET;
+        else if (r == 0 && revents & EPOLLIN)
+                want(c, EPOLLRDHUP | (c->events & EPOLLOUT));
         if (r < 0)
                 c->on_end(c->userdata, r);
         else
@@ -148,6 +168,8 @@ int conn_init(struct conn *c, sd_event *event, int fd, enum frame_from peer,
 }
 
 void conn_done(struct conn *c) {
+        if (passing.to == c)
+                passing.to = NULL;
         c->source = sd_event_source_disable_unref(c->source);
         c->fd = close_fd(c->fd);
         free(c->in);
@@ -198,10 +220,26 @@ static bool grow_last(struct conn *c, uint8_t type, uint8_t flags, uint32_t chan
         return true;
 }
 
+/* @len bytes have joined the end of the queue. */
+static void joined(struct conn *c, size_t len) {
+        c->out_len += len;
+        if (c->out_len > CONN_OUT_MAX && !c->overrun) {
+                c->overrun = true;
+                shutdown(c->fd, SHUT_RDWR); /* the loop sees it and calls on_end */
+        }
+}
+
+/* What was passed to this peer before goes first. */
+static void keep_order(const struct conn *c) {
+        if (passing.to == c)
+                pass_now();
+}
+
 void conn_queue(struct conn *c, uint8_t type, uint8_t flags, uint32_t channel, const void *payload,
                 size_t len) {
         uint8_t *p;
 
+        keep_order(c);
         if (c->fd < 0 || c->overrun || grow_last(c, type, flags, channel, payload, len))
                 return;
         p = reserve(c, FRAME_HEADER + len);
@@ -210,11 +248,7 @@ void conn_queue(struct conn *c, uint8_t type, uint8_t flags, uint32_t channel, c
                 memcpy(p + FRAME_HEADER, payload, len);
         c->last_frame = (size_t)(p - c->out);
         c->last_grows = true;
-        c->out_len += FRAME_HEADER + len;
-        if (c->out_len > CONN_OUT_MAX && !c->overrun) {
-                c->overrun = true;
-                shutdown(c->fd, SHUT_RDWR); /* the loop sees it and calls on_end */
-        }
+        joined(c, FRAME_HEADER + len);
 }
 
 void conn_greet(struct conn *c) {
@@ -225,6 +259,7 @@ void conn_greet(struct conn *c) {
 }
 
 void conn_flush(struct conn *c) {
+        keep_order(c);
         if (c->fd < 0)
                 return;
         /* A failed send shows as an error event of the loop, where the owner can handle it. */
@@ -232,56 +267,97 @@ void conn_flush(struct conn *c) {
         want_now(c);
 }
 
+/* Once a peer has shown that it is slow: the socket then holds more, and the queue here less. */
+static bool widen(struct conn *c) {
+        int bytes = 2 * FRAME_CREDIT;
+
+        if (c->widened)
+                return false;
+        c->widened = true;
+        return setsockopt(c->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)) == 0;
+}
+
+/* The queue, then both parts; what the socket does not take joins the queue. */
+static void send_behind(struct conn *c, struct iovec part[2]) {
+        do {
+                struct iovec iov[3] = { { c->out ? c->out + c->out_start : NULL, c->out_len },
+                                        part[0],
+                                        part[1] };
+                struct msghdr mh = { .msg_iov = iov, .msg_iovlen = 3 };
+                ssize_t n = sendmsg(c->fd, &mh, MSG_NOSIGNAL | MSG_DONTWAIT);
+                size_t left = n > 0 ? (size_t)n : 0, took = left < c->out_len ? left : c->out_len;
+
+                c->last_grows = c->last_grows && took == 0;
+                c->out_start += took;
+                c->out_len -= took;
+                left -= took;
+                for (int i = 0; i < 2; i++) {
+                        took = left < part[i].iov_len ? left : part[i].iov_len;
+                        if (took == 0)
+                                continue; /* a frame without payload has no address to count from */
+                        part[i].iov_base = (uint8_t *)part[i].iov_base + took;
+                        part[i].iov_len -= took;
+                        left -= took;
+                }
+        } while (c->out_len + part[0].iov_len + part[1].iov_len > 0 && widen(c));
+
+        for (int i = 0; i < 2; i++)
+                if (part[i].iov_len > 0) {
+                        memcpy(reserve(c, part[i].iov_len), part[i].iov_base, part[i].iov_len);
+                        c->last_grows = false;
+                        joined(c, part[i].iov_len);
+                }
+        if (c->out_len == 0)
+                drop_queue(c);
+        want_now(c);
+}
+
+/* The socket has refused what is queued already. */
+static bool is_full(const struct conn *c) {
+        return c->events & EPOLLOUT;
+}
+
 void conn_send(struct conn *c, uint8_t type, uint8_t flags, uint32_t channel, const void *payload,
                size_t len) {
         uint8_t head[FRAME_HEADER];
-        struct iovec iov[3] = { { c->out ? c->out + c->out_start : NULL, c->out_len },
-                                { head, sizeof(head) },
-                                { (void *)payload, len } };
-        struct msghdr mh = { .msg_iov = iov, .msg_iovlen = 3 };
-        size_t total = c->out_len + sizeof(head) + len, sent = 0;
-        ssize_t n;
 
+        keep_order(c);
         if (c->fd < 0)
                 return;
-        /* Behind a queue that the socket has already refused, it only joins the queue. */
-        if (c->events & EPOLLOUT) {
+        if (is_full(c)) {
                 conn_queue(c, type, flags, channel, payload, len);
                 return;
         }
         frame_put_header(head, type, flags, channel, (uint32_t)len);
-        n = sendmsg(c->fd, &mh, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (n > 0)
-                sent = (size_t)n;
-        if (sent < c->out_len) {
-                c->out_start += sent;
-                c->out_len -= sent;
-                c->last_grows = c->last_grows && sent == 0;
-                conn_queue(c, type, flags, channel, payload, len);
-        } else {
-                size_t skip = sent - c->out_len;
+        send_behind(c, (struct iovec[2]){ { head, sizeof(head) }, { (void *)payload, len } });
+}
 
-                c->out_start = c->out_len = 0;
-                c->last_grows = false;
-                if (sent < total) {
-                        uint8_t *p = reserve(c, total - sent);
+void conn_pass(struct conn *c, const struct frame *f, uint32_t channel) {
+        /* It stands in our own buffer, behind its header. */
+        uint8_t *p = (uint8_t *)(uintptr_t)f->payload - FRAME_HEADER;
 
-                        if (skip < sizeof(head)) {
-                                memcpy(p, head + skip, sizeof(head) - skip);
-                                p += sizeof(head) - skip;
-                                skip = sizeof(head);
-                        }
-                        if (len > 0)
-                                memcpy(p, (const uint8_t *)payload + (skip - sizeof(head)),
-                                       len - (skip - sizeof(head)));
-                        c->out_len = total - sent;
-                } else {
-                        free(c->out);
-                        c->out = NULL;
-                        c->out_cap = 0;
-                }
+        if (c->fd < 0)
+                return;
+        if (is_full(c)) {
+                conn_queue(c, f->type, f->flags, channel, f->payload, f->len);
+                return;
         }
-        want_now(c);
+        frame_put_header(p, f->type, f->flags, channel, f->len);
+        if (passing.to != c || passing.p + passing.len != p) {
+                pass_now();
+                passing.to = c;
+                passing.p = p;
+                passing.len = 0;
+        }
+        passing.len += FRAME_HEADER + f->len;
+}
+
+static void pass_now(void) {
+        struct conn *c = passing.to;
+
+        passing.to = NULL;
+        if (c && c->fd >= 0)
+                send_behind(c, (struct iovec[2]){ { passing.p, passing.len } });
 }
 
 void conn_pause(struct conn *c, bool paused) {

@@ -20,6 +20,7 @@ struct conn {
 
         bool paused;  /* nothing is parsed; what was read waits in @in */
         bool overrun; /* the queue has reached its bound */
+        bool widened; /* its socket was made larger */
         uint8_t *in;
         size_t in_len;
 
@@ -50,6 +51,11 @@ void conn_send(struct conn *c, uint8_t type, uint8_t flags, uint32_t channel, co
 void conn_queue(struct conn *c, uint8_t type, uint8_t flags, uint32_t channel, const void *payload,
                 size_t len);
 void conn_flush(struct conn *c);
+/* Passes on @f, which on_frame was given and which was not copied, under another channel and to another
+ * connection: from the buffer that it came in, with a new header, together with the frames around it that
+ * go the same way. The handler must not read @f's payload afterwards. It is on its way before the event is
+ * over, and before any other frame to the same peer. */
+void conn_pass(struct conn *c, const struct frame *f, uint32_t channel);
 /* Queues the manager's HELLO, the first frame of every connection. */
 void conn_greet(struct conn *c);
 

@@ -119,6 +119,22 @@ static bool within_limits(struct client *c, const struct pool *p, const struct e
         return true;
 }
 
+/* Before anything leaves a record: nobody shall wash older ones away by sheer rate, refusals included. */
+static bool within_rate(struct client *c, const struct exec_request *r) {
+        const struct pool *p = pool_find(c->m, r->profile);
+        uint32_t rate = (p ? p->profile : &c->m->config->profiles[0])->limits.exec_rate;
+
+        if (rate_take(c->m->rate, c->peer.uid, rate, now_us()))
+                return true;
+        c->m->n_suppressed++;
+        client_reject(
+                c, EXIT_SANDBOX,
+                "rejected: uid %u asks for more than %u commands a second: wait a moment, or raise "
+                "limits.exec_rate",
+                (unsigned)c->peer.uid, (unsigned)rate);
+        return false;
+}
+
 static struct exec *exec_new(struct client *c, struct pool *p, uint8_t *payload,
                              const struct exec_request *r, const struct audit_exec *a) {
         struct exec *x = calloc(1, sizeof(*x));
@@ -161,13 +177,15 @@ void exec_request(struct client *c, uint8_t *payload, size_t len) {
         a.args_len = order_args_len(&r);
         a.n_args = r.n_args;
         a.shell = r.shell;
+        if (!within_rate(c, &r))
+                return;
         p = choose_pool(c, &r, &a);
         if (!p || !within_limits(c, p, &r, &a))
                 return;
         x = exec_new(c, p, owned, &r, &a);
         owned = NULL;
         x->args_len = a.args_len;
-        sb = pool_claim(p);
+        sb = pool_uid_full(p, c->peer.uid) ? NULL : pool_claim(p, c->peer.uid);
         if (sb) {
                 x->pool_hit = true;
                 x->audit.pool_hit = true;
@@ -175,25 +193,25 @@ void exec_request(struct client *c, uint8_t *payload, size_t len) {
                 return;
         }
         conn_pause(&c->conn, true);
-        if (x->m->stopping || (p->n_creating + p->n_starting == 0 && x->m->broker.state != ENGINE_UP)) {
+        if (x->m->stopping || (x->m->broker.state != ENGINE_UP && supply_coming(p) == 0 &&
+                               !pool_returns_to(p, c->peer.uid))) {
                 exec_refuse(x, "no_engine",
                             x->m->stopping ? "hermes-sandboxd is stopping" : x->m->broker.state_text);
                 return;
         }
-        if (pool_wait(p, x) < 0) {
+        if (queue_add(p, x) < 0) {
                 exec_refuse(x, "queue_full", "the queue is full: try again, or raise queue_limit");
                 return;
         }
-        x->queued = true;
-        pool_fill(p);
+        supply_nudge(p);
+        pool_changed(p);
 }
 
 void exec_refuse(struct exec *x, const char *reason, const char *line) {
         struct client *c = x->client;
 
-        if (x->queued)
-                pool_leave(x->pool, x);
-        x->queued = false;
+        if (x->turn)
+                queue_leave(x);
         move(x, EXEC_ENDED);
         audit_rejected(x->m->audit, &x->audit, reason, 0);
         if (c)
@@ -234,11 +252,14 @@ int exec_announce(sd_event_source *s, uint64_t usec, void *userdata) {
 void exec_assign(struct exec *x, struct sandbox *sb) {
         _cleanup_free_ uint8_t *order = NULL;
         size_t len, done = 0;
+        bool scrub;
         int r;
 
-        if (x->queued)
-                pool_leave(x->pool, x);
-        x->queued = false;
+        if (x->turn) {
+                queue_served(x);
+                /* One that came back was there, and only had to be scrubbed. */
+                x->pool_hit = x->audit.pool_hit = sb->uses > 0;
+        }
         memcpy(x->container, sb->id, sizeof(x->container));
         r = audit_exec_start(x->m->audit, &x->audit);
         if (r < 0) {
@@ -247,10 +268,9 @@ void exec_assign(struct exec *x, struct sandbox *sb) {
                             "is true: see journalctl -u hermes-sandbox-pool, auditctl -s");
                 return;
         }
-        order = order_encode(x->pool->profile, &x->request, x->args_len, &len);
-        sandbox_set_state(sb, SANDBOX_BUSY);
-        sb->uses++;
-        sb->exec = x;
+        scrub = pool_scrubs(x->pool, sb);
+        order = order_encode(x->pool->profile, &x->request, x->args_len, scrub, &len);
+        sandbox_begin(sb, x, scrub);
         x->sandbox = sb;
         x->channel = sb->next_channel++;
         move(x, EXEC_RUNNING);
@@ -305,7 +325,7 @@ static int on_output(struct exec *x, const struct frame *f, int i) {
              p++)
                 x->lines[i]++;
         if (x->client) {
-                conn_send(&x->client->conn, f->type, 0, x->client_channel, f->payload, f->len);
+                conn_pass(&x->client->conn, f, x->client_channel);
         } else if (f->len > 0) {
                 /* The caller has gone: what still comes is taken and let go. */
                 uint8_t buf[WINDOW_SIZE];
@@ -387,8 +407,8 @@ void exec_lost(struct exec *x, const char *why) {
 void exec_hangup(struct exec *x) {
         x->client = NULL;
         if (x->state == EXEC_WAITING) {
-                if (x->queued)
-                        pool_leave(x->pool, x);
+                if (x->turn)
+                        queue_leave(x);
                 move(x, EXEC_ENDED);
                 exec_free(x);
         } else

@@ -122,9 +122,9 @@ static void rootfs_layer(const struct pool *p, struct layer *l) {
                 put(l, "rootfs", LAYER_ACTIVE, "read-only; writable: %zu tmpfs of bounded size",
                     p->profile->n_tmpfs);
         else
-                put(l, "rootfs", LAYER_DISABLED, "%s",
-                    p->profile->read_only ? "writable, although read_only is true"
-                                          : "writable: read_only is false");
+                put(l, "rootfs", LAYER_DISABLED,
+                    "writable%s; unenforced: any bound on what it takes of the engine's disk",
+                    p->profile->read_only ? ", although read_only is true" : ": read_only is false");
 }
 
 static void network_layer(const struct pool *p, struct layer *l) {
@@ -140,12 +140,13 @@ static void network_layer(const struct pool *p, struct layer *l) {
 
 /* cgroup v1 says a huge number, v2 "max", where there is no limit. */
 static void limits_layer(const struct pool *p, struct layer *l) {
-        char version[4], memory[32], swap[32], pids[32], cpu[32], missing[160] = "";
+        char version[4], memory[32], reserve[32], swap[32], pids[32], cpu[32], missing[160] = "";
         const struct config_profile *c = p->profile;
         bool v2;
 
         value_of(p, "cgroup", version, sizeof(version));
         value_of(p, "memory_max", memory, sizeof(memory));
+        value_of(p, "memory_reserve", reserve, sizeof(reserve));
         value_of(p, "swap_max", swap, sizeof(swap));
         value_of(p, "pids_max", pids, sizeof(pids));
         value_of(p, "cpu_max", cpu, sizeof(cpu));
@@ -156,6 +157,8 @@ static void limits_layer(const struct pool *p, struct layer *l) {
         }
         if (strtoull(memory, NULL, 10) != c->memory_bytes)
                 strcat(missing, " memory_limit");
+        if (c->memory_reserve_bytes && strtoull(reserve, NULL, 10) != c->memory_reserve_bytes)
+                strcat(missing, " memory_reserve");
         if (v2 ? strcmp(swap, "0") != 0 : strtoull(swap, NULL, 10) != c->memory_bytes)
                 strcat(missing, " swap");
         if (strtoul(pids, NULL, 10) != c->pids_limit)

@@ -1,5 +1,6 @@
 /* hermes-sandboxd: options, and nothing else. */
 #include <getopt.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -77,5 +78,9 @@ int main(int argc, char **argv) {
         if (optind != argc)
                 return bad_usage("takes no operands");
         umask(0077);
+        /* These are glibc's own values. Unless they are set it raises both as soon as a larger block is freed, and
+         * what the config and the engine's first replies took is then kept for ever. */
+        mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+        mallopt(M_TRIM_THRESHOLD, 128 * 1024);
         return manager_run(&o);
 }

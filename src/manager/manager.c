@@ -76,7 +76,7 @@ static void listed(void *userdata, const struct engine_msg *answer, int fd) {
                 sweep_from(m, answer->listed[answer->n_listed - 1].container);
         else {
                 m->swept = true;
-                pools_fill(m);
+                pools_changed(m);
         }
 }
 
@@ -118,12 +118,9 @@ static void on_state(void *userdata) {
         log_line(LOG_P_WARNING, "%s", m->broker.state_text);
         m->swept = false;
         /* Who waits gets a clear answer now, unless a sandbox is on its way already. */
-        LIST_FOREACH(p, &m->pools, link) {
-                struct exec *x;
-
-                while (p->n_creating + p->n_starting == 0 && (x = TAILQ_FIRST(&p->queue)))
-                        exec_refuse(x, "no_engine", m->broker.state_text);
-        }
+        LIST_FOREACH(p, &m->pools, link)
+        if (supply_coming(p) == 0)
+                queue_refuse(p, false, "no_engine", m->broker.state_text);
 }
 
 static void on_died(void *userdata, const char *container) {
@@ -141,8 +138,8 @@ static void on_died(void *userdata, const char *container) {
                         return;
                 sandbox_discard(sb, "its container ended");
                 if (starting)
-                        pool_failed(p,
-                                    "a sandbox ended before its agent answered: see the engine's log");
+                        supply_failed(p,
+                                      "a sandbox ended before its agent answered: see the engine's log");
                 return;
         }
 }
@@ -208,8 +205,9 @@ static int on_tick(sd_event_source *s, uint64_t usec, void *userdata) {
                         next = TAILQ_NEXT(sb, link);
                         sandbox_check(sb, now);
                 }
-                pool_fill(p);
+                pool_check(p, now);
         }
+        rate_check(m->rate, now_us());
         sd_event_source_set_time_relative(s, TICK_US);
         sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
         return 0;
@@ -254,7 +252,7 @@ static unsigned count_sandboxes(const struct manager *m) {
         unsigned n = 0;
 
         LIST_FOREACH(p, &m->pools, link)
-        n += p->n_warm + p->n_starting + p->n_busy;
+        n += supply_total(p) - p->n_creating;
         return n;
 }
 
@@ -268,6 +266,15 @@ static unsigned wanted_sandboxes(const struct config *c) {
 
 static bool all_gone(const struct manager *m) {
         return count_sandboxes(m) == 0 && m->n_creating == 0 && LIST_EMPTY(&m->broker.requests);
+}
+
+static void suppressed(void *userdata, uid_t uid, uint64_t requests, uint64_t duration_ms) {
+        struct manager *m = userdata;
+
+        log_line(LOG_P_WARNING, "uid %u: %llu commands over limits.exec_rate were refused",
+                 (unsigned)uid, (unsigned long long)requests);
+        if (audit_suppressed(m->audit, uid, requests, duration_ms) < 0)
+                log_line(LOG_P_ERROR, "a burst that was suppressed could not be recorded");
 }
 
 static int on_stop(sd_event_source *s, const struct signalfd_siginfo *si, void *userdata) {
@@ -288,6 +295,9 @@ static int on_stop(sd_event_source *s, const struct signalfd_siginfo *si, void *
                 if (x->state == EXEC_WAITING)
                         exec_refuse(x, "stopping", "hermes-sandboxd is stopping");
         }
+        /* What it still has to report comes before the line that closes this life. */
+        rate_free(m->rate);
+        m->rate = rate_new(suppressed, m);
         if (audit_pool(m->audit, false, count_sandboxes(m)) < 0)
                 log_line(LOG_P_ERROR, "the pool's stop could not be recorded");
         LIST_FOREACH(p, &m->pools, link)
@@ -366,8 +376,11 @@ static int set_up(struct manager *m, struct errmsg *e) {
         if (r >= 0)
                 r = sd_event_add_time_relative(m->event, &m->retire, CLOCK_MONOTONIC, 0, 1000,
                                                sandbox_retire, m);
+        if (r >= 0)
+                r = sd_event_add_defer(m->event, &m->settle, pools_settle, m);
         if (r < 0)
                 return errmsg_set(e, r, "event loop: %s", strerror(-r));
+        m->rate = rate_new(suppressed, m);
         sd_event_set_watchdog(m->event, true);
         peer_policy_init(&m->policy);
         r = open_socket(m, e);
@@ -383,10 +396,12 @@ static int set_up(struct manager *m, struct errmsg *e) {
 
 static void tear_down(struct manager *m) {
         broker_done(&m->broker);
+        rate_free(m->rate);
         pools_free(m);
         m->tick = sd_event_source_disable_unref(m->tick);
         m->announce = sd_event_source_disable_unref(m->announce);
         m->retire = sd_event_source_disable_unref(m->retire);
+        m->settle = sd_event_source_disable_unref(m->settle);
         m->listen_source = sd_event_source_disable_unref(m->listen_source);
         close_fd(m->listen_fd);
         audit_free(m->audit);

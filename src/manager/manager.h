@@ -9,8 +9,11 @@
  *     client.c    a caller's connection and its one request
  *     exec.c      a command: from request to result, both trails, both ends' credit
  *     order.c     what the agent is told; verdict.c: what the caller is told
- *     pool.c      a profile's sandboxes: filled, claimed, queued for
- *     sandbox.c   one sandbox: the agent's connection, handshake, pings
+ *     pool.c      a profile's sandboxes: who gets which, when one goes
+ *     supply.c    how many there shall be, and their making
+ *     queue.c     who waits for one, in turns between users
+ *     sandbox.c   one sandbox: the agent's connection, handshake, scrub, pings
+ *     rate.c      commands a second
  *     broker.c    the requests to hermes-engined
  *     status.c    what is there; layers.c: what is really enforced
  *     audit.c …   the two trails
@@ -34,6 +37,7 @@
 #include "manager/broker.h"
 #include "manager/conn.h"
 #include "manager/peer.h"
+#include "manager/rate.h"
 
 /* Connections of one uid, and of all. */
 #define CLIENTS_PER_UID 1024
@@ -43,6 +47,13 @@
 #define HANDSHAKE_MS 15000
 #define PING_MS 5000
 #define PING_LOST_MS 15000
+/* The agent bounds its scrub (SCRUB_MAX_US in agent.h); this is for one that does not. */
+#define SCRUB_LOST_MS 10000
+/* A sandbox that comes back is not made up for at once: a command that runs longer than this holds its
+ * sandbox for good, as far as the pool's size goes. */
+#define BUSY_LONG_MS 1000
+/* More sandboxes than size, after a rush, are kept this long without use. */
+#define SURPLUS_MS 10000
 /* Creations under way at once, over all pools. */
 #define CREATING_MAX 8
 
@@ -58,6 +69,7 @@ struct manager {
         sd_event *event;
         struct config *config;
         struct audit *audit;
+        struct rate *rate;
         struct broker broker;
         struct peer_policy policy;
 
@@ -67,6 +79,7 @@ struct manager {
         bool announcing;           /* it is armed */
         sd_event_source *retire;   /* throws away the sandboxes that are spent: sandbox_retire() */
         bool retiring;             /* it is armed */
+        sd_event_source *settle;   /* pools_settle() for those that have changed */
         unsigned n_clients;
         LIST_HEAD(, client) clients;
         LIST_HEAD(, exec) execs;
@@ -76,7 +89,7 @@ struct manager {
         bool stopping;
         bool started; /* POOL-START is recorded */
         uint64_t started_ms;
-        uint64_t n_done, n_rejected, n_hits;
+        uint64_t n_done, n_rejected, n_suppressed, n_hits;
 };
 
 uint64_t now_ms(void);
@@ -91,15 +104,19 @@ struct pool {
         LIST_ENTRY(pool) link;
         struct manager *m;
         char *name;
-        const struct config_profile *profile; /* the config's; NULL once a reload has dropped it */
-        uint8_t recipe[CONFIG_RECIPE];        /* with the agent's hash: what a sandbox must have */
-        TAILQ_HEAD(, sandbox) sandboxes;
-        unsigned n_warm, n_creating, n_busy, n_starting;
-        TAILQ_HEAD(, exec) queue; /* waiting for a sandbox, first in first out */
-        unsigned n_queue, n_cold; /* n_cold: of these, who waits for a cold start */
+        const struct config_profile *profile;     /* the config's; NULL once a reload has dropped it */
+        uint8_t recipe[CONFIG_RECIPE];            /* with the agent's hash: what a sandbox must have */
+        TAILQ_HEAD(sandboxes, sandbox) sandboxes; /* the one that became warm last at the end */
+        unsigned n_warm, n_creating, n_busy, n_starting, n_scrubbing;
+        TAILQ_HEAD(, turn) turns; /* the users that wait, the one whose turn it is first */
+        unsigned n_queue, n_cold; /* execs that wait; of these, who waits for a cold start */
+        bool changed;             /* pools_settle() is to look at it */
+        bool used, shared;        /* somebody's command ran here; commands of two users did */
+        uid_t first_uid;          /* whose, the first time */
         bool image_ready, image_asked;
         uint64_t retry_ms; /* after a failure: not before */
         unsigned failures;
+        uint64_t n_scrubs, n_scrubs_failed;
         char error[ERRMSG_MAX]; /* why the last attempt failed, "" when it did not */
         char probe[4096];       /* what the last agent said of its confinement */
 };
@@ -108,18 +125,60 @@ struct pool {
 void pools_update(struct manager *m);
 void pools_free(struct manager *m);
 struct pool *pool_find(struct manager *m, const char *name);
+/* Sandboxes, queue or config have changed: at the next turn of the loop, with nobody's handler on the stack, it
+ * is settled who gets what, what goes and how many creations begin. */
+void pool_changed(struct pool *p);
+void pools_changed(struct manager *m);
+/* The handler of m->settle. */
+int pools_settle(sd_event_source *s, void *userdata);
+/* The regular part of it: what has been idle for too long. */
+void pool_check(struct pool *p, uint64_t now);
+/* Will @sb be scrubbed after the next command, and used again? */
+bool pool_scrubs(const struct pool *p, const struct sandbox *sb);
+/* A warm sandbox that @uid may have: one that served this uid, else one that served nobody; or NULL. */
+struct sandbox *pool_claim(struct pool *p, uid_t uid);
+/* Has @uid as many sandboxes busy, over all profiles, as it may have of this one? */
+bool pool_uid_full(const struct pool *p, uid_t uid);
+/* Is a sandbox that this uid's commands have used busy, and coming back? */
+bool pool_returns_to(const struct pool *p, uid_t uid);
+/* A command of @uid is being started in one of its sandboxes. */
+void pool_used_by(struct pool *p, uid_t uid);
+/* "scrub" or "replace", and why it is the latter where the config says the former; else *ret_why is "". */
+const char *pool_reuse(const struct pool *p, char *ret_why, size_t cap);
+
+/* --- supply.c ---------------------------------------------------------------------------------- */
+
+/* All that the profile has, in whatever state; of these, those that are being made. */
+unsigned supply_total(const struct pool *p);
+unsigned supply_coming(const struct pool *p);
 /* Starts as many creations as are wanted now. */
-void pool_fill(struct pool *p);
-void pools_fill(struct manager *m);
-/* Takes a warm sandbox, or NULL. */
-struct sandbox *pool_claim(struct pool *p);
-/* Queues @x; 0, or -ENOSPC when the queue is full. */
-int pool_wait(struct pool *p, struct exec *x);
-void pool_leave(struct pool *p, struct exec *x);
-/* A sandbox has become warm: to the first in the queue, or to the shelf. */
-void pool_offer(struct pool *p, struct sandbox *sb);
+void supply_fill(struct pool *p);
 /* An attempt failed: @line says why. Backs off, and tells those who cannot be served. */
-void pool_failed(struct pool *p, const char *line);
+void supply_failed(struct pool *p, const char *line);
+/* Somebody waits: after a failure the next attempt is not far off. */
+void supply_nudge(struct pool *p);
+
+/* --- queue.c ----------------------------------------------------------------------------------- */
+
+/* One user's place in a pool's queue: its execs, first in first out. There is one for each uid that waits. */
+struct turn {
+        TAILQ_ENTRY(turn) link;
+        struct pool *pool;
+        uid_t uid;
+        TAILQ_HEAD(, exec) execs;
+        unsigned n_cold;
+        uint64_t served_ms; /* when one of them last got a sandbox, or the first came */
+        sd_event_source *timer;
+};
+
+/* Queues @x; 0, or -ENOSPC when the queue is full. */
+int queue_add(struct pool *p, struct exec *x);
+/* Takes @x out; its turn goes with the last one. */
+void queue_leave(struct exec *x);
+/* As queue_leave(), for one that has got a sandbox: the next turn is another user's. */
+void queue_served(struct exec *x);
+/* Refuses, with this line, all that wait; without @all only those to whom no sandbox will come back. */
+void queue_refuse(struct pool *p, bool all, const char *reason, const char *line);
 
 /* --- sandbox.c --------------------------------------------------------------------------------- */
 
@@ -127,7 +186,8 @@ enum sandbox_state {
         SANDBOX_STARTING, /* the container runs, its agent has not said HELLO */
         SANDBOX_WARM,
         SANDBOX_BUSY,
-        SANDBOX_GONE, /* being thrown away */
+        SANDBOX_SCRUBBING, /* its command has ended; SCRUBBED has not come */
+        SANDBOX_GONE,      /* being thrown away */
 };
 
 struct sandbox {
@@ -141,13 +201,22 @@ struct sandbox {
         sd_event_source *listen_source;
         struct conn conn;
         bool connected;
-        bool spent; /* it has served, and goes at m->retire */
+        bool spent;     /* it has served, and goes at m->retire */
+        bool can_scrub; /* its agent can prove it clean */
+        bool returns;   /* the agent scrubs it after the command that runs */
         uint64_t born_ms, pinged_ms, ponged_ms;
-        unsigned uses;
+        uint64_t since_ms; /* when it came into its state */
+        uint32_t uses;
+        uid_t owner; /* whose commands it has served; of no meaning with no uses */
+        char last_exec[PROTO_EXEC_ID + 1];
         uint32_t next_channel;
         struct exec *exec; /* the one that runs in it (one-shot) */
 };
 
+/* Is it of the recipe in force, and not too old? Else no command gets it any more. */
+bool sandbox_fit(const struct sandbox *sb, uint64_t now);
+/* A command of @x begins in it; it will be scrubbed after that where @returns. */
+void sandbox_begin(struct sandbox *sb, struct exec *x, bool returns);
 /* A created container: takes over @listen_fd, waits for the agent. NULL when out of descriptors. */
 struct sandbox *sandbox_new(struct pool *p, const char *id, const uint8_t recipe[CONFIG_RECIPE],
                             pid_t pid, int listen_fd);
@@ -195,9 +264,8 @@ struct exec {
         struct client *client;
         struct pool *pool;
         struct sandbox *sandbox;
-        sd_event_source *timer; /* while it waits: cold_after, then queue_timeout */
-        bool queued;            /* it stands in its pool's queue */
-        bool cold;              /* it waits for a cold start */
+        struct turn *turn; /* while it waits */
+        bool cold;         /* it waits for a cold start */
         bool pool_hit;
         uint8_t *payload; /* owns the strings of @request */
         struct exec_request request;

@@ -1,7 +1,11 @@
 /*
- * A profile's sandboxes. How many creations are wanted is computed from the counters alone, each time one
- * of them changes: what shall be warm, plus who waits for a cold start, minus what is warm or on its way.
- * A failure backs off, and is told at once to those who wait when nothing more is on its way for them.
+ * A profile's sandboxes. Whenever one of them, the queue or the config has changed, pools_settle() brings the three
+ * together, in small steps that each leave everything in order: a sandbox to somebody who waits, one thrown
+ * away that is in the way, and at the end as many creations as are wanted then.
+ *
+ * A sandbox that has run a command is its user's for good: what the proof of its scrub cannot see (the kernel's
+ * own counters, say) passes at most from a user to himself. So another user may find warm sandboxes and none
+ * for him; one is thrown away for him then, from whoever holds the most.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,9 +15,6 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "manager/manager.h"
-
-#define RETRY_MIN_MS 1000
-#define RETRY_MAX_MS 30000
 
 struct pool *pool_find(struct manager *m, const char *name) {
         struct pool *p;
@@ -31,7 +32,7 @@ static struct pool *pool_new(struct manager *m, const char *name) {
                 abort();
         p->m = m;
         TAILQ_INIT(&p->sandboxes);
-        TAILQ_INIT(&p->queue);
+        TAILQ_INIT(&p->turns);
         LIST_INSERT_HEAD(&m->pools, p, link);
         return p;
 }
@@ -45,18 +46,81 @@ static struct pool *pool_of(struct manager *m, const char *name) {
         return pool_new(m, name);
 }
 
-/* Idle sandboxes of another recipe, or more than are wanted, are of no use any more. */
-static void drop_stale(struct pool *p) {
+/* --- counting ----------------------------------------------------------------------------------- */
+
+/* How many are @uid's, at work or idle. */
+static unsigned held_by(const struct pool *p, uid_t uid) {
+        const struct sandbox *sb;
+        unsigned n = 0;
+
+        TAILQ_FOREACH(sb, &p->sandboxes, link)
+        n += sb->uses > 0 && sb->owner == uid;
+        return n;
+}
+
+bool pool_uid_full(const struct pool *p, uid_t uid) {
+        const struct sandbox *sb;
+        const struct pool *q;
+        unsigned n = 0;
+
+        LIST_FOREACH(q, &p->m->pools, link)
+        TAILQ_FOREACH(sb, &q->sandboxes, link)
+        n += sb->state == SANDBOX_BUSY && sb->owner == uid;
+        return n >= p->profile->max_sandboxes;
+}
+
+bool pool_returns_to(const struct pool *p, uid_t uid) {
+        const struct sandbox *sb;
+
+        TAILQ_FOREACH(sb, &p->sandboxes, link)
+        if ((sb->state == SANDBOX_BUSY || sb->state == SANDBOX_SCRUBBING) && sb->returns &&
+            sb->owner == uid)
+                return true;
+        return false;
+}
+
+/* --- config -------------------------------------------------------------------------------------- */
+
+const char *pool_reuse(const struct pool *p, char *ret_why, size_t cap) {
+        static const char key[] = "scrub=no: ";
+        const char *why;
+
+        ret_why[0] = '\0';
+        if (!p->profile || p->profile->reuse == REUSE_REPLACE)
+                return "replace";
+        why = strstr(p->probe, key);
+        if (!why)
+                return "scrub";
+        why += strlen(key);
+        snprintf(ret_why, cap, "%.*s", (int)strcspn(why, "\n"), why);
+        return "replace";
+}
+
+/* A profile that has gone, or a smaller pool: at once, the unfit first. */
+static void drop_surplus(struct pool *p) {
+        unsigned keep = p->profile ? p->profile->size : 0;
+        uint64_t now = now_ms();
+
+        for (int unfit_only = 1; unfit_only >= 0; unfit_only--) {
+                struct sandbox *sb, *next;
+
+                for (sb = TAILQ_FIRST(&p->sandboxes); sb && p->n_warm > keep; sb = next) {
+                        next = TAILQ_NEXT(sb, link);
+                        if (sb->state == SANDBOX_WARM && !(unfit_only && sandbox_fit(sb, now)))
+                                sandbox_discard(sb, p->profile ? "the pool is smaller now"
+                                                               : "its profile has gone");
+                }
+        }
+}
+
+/* One that is being started from an older config has nothing to offer. */
+static void drop_starting(struct pool *p) {
         struct sandbox *sb, *next;
 
         for (sb = TAILQ_FIRST(&p->sandboxes); sb; sb = next) {
                 next = TAILQ_NEXT(sb, link);
-                if (sb->state != SANDBOX_WARM && sb->state != SANDBOX_STARTING)
-                        continue;
-                if (!p->profile || memcmp(sb->recipe, p->recipe, sizeof(sb->recipe)) != 0)
+                if (sb->state == SANDBOX_STARTING && !sandbox_fit(sb, now_ms()))
                         sandbox_discard(sb, "its recipe has changed");
-                else if (sb->state == SANDBOX_WARM && p->n_warm > p->profile->size)
-                        sandbox_discard(sb, "the pool is smaller now");
         }
 }
 
@@ -76,13 +140,12 @@ void pools_update(struct manager *m) {
                 p->retry_ms = 0;
         }
         LIST_FOREACH(p, &m->pools, link) {
-                struct exec *x;
-
-                while (!p->profile && (x = TAILQ_FIRST(&p->queue)))
-                        exec_refuse(x, "no_profile", "this profile has gone from the config");
-                drop_stale(p);
+                if (!p->profile)
+                        queue_refuse(p, true, "no_profile", "this profile has gone from the config");
+                drop_starting(p);
+                drop_surplus(p);
+                pool_changed(p);
         }
-        pools_fill(m);
 }
 
 void pools_free(struct manager *m) {
@@ -95,178 +158,142 @@ void pools_free(struct manager *m) {
         }
 }
 
-void pool_failed(struct pool *p, const char *line) {
-        struct exec *x;
-        uint64_t wait = RETRY_MIN_MS << (p->failures < 5 ? p->failures : 5);
+/* --- who gets which ------------------------------------------------------------------------------ */
 
-        if (strcmp(p->error, line) != 0)
-                log_line(LOG_P_ERROR, "pool %s: %s", p->name, line);
-        snprintf(p->error, sizeof(p->error), "%s", line);
-        p->failures++;
-        p->retry_ms = now_ms() + (wait < RETRY_MAX_MS ? wait : RETRY_MAX_MS);
-        while (p->n_creating + p->n_starting == 0 && (x = TAILQ_FIRST(&p->queue)))
-                exec_refuse(x, "no_sandbox", p->error);
-}
+struct sandbox *pool_claim(struct pool *p, uid_t uid) {
+        struct sandbox *sb, *unused = NULL;
+        uint64_t now = now_ms();
 
-/* The recipe that was asked for: a reload may change the pool's own while the engine works. */
-struct creation {
-        struct pool *pool;
-        uint8_t recipe[CONFIG_RECIPE];
-};
-
-static void created(void *userdata, const struct engine_msg *m, int fd) {
-        _cleanup_free_ struct creation *asked = userdata;
-        struct pool *p = asked->pool;
-
-        p->n_creating--;
-        p->m->n_creating--;
-        if (m->type != ENGINE_CREATED) {
-                close_fd(fd);
-                if (m->type == ENGINE_FAILED && m->error == ENGINE_E_NO_IMAGE)
-                        p->image_ready = false;
-                if (m->type == ENGINE_FAILED && m->error == ENGINE_E_STALE)
-                        broker_greet(&p->m->broker);
-                pool_failed(p, m->type == ENGINE_FAILED ? m->text : "the broker answered nonsense");
-                return;
+        TAILQ_FOREACH_REVERSE(sb, &p->sandboxes, sandboxes, link) {
+                if (sb->state != SANDBOX_WARM || !sandbox_fit(sb, now))
+                        continue;
+                if (sb->uses > 0 && sb->owner == uid)
+                        return sb;
+                if (sb->uses == 0)
+                        unused = sb;
         }
-        if (p->m->stopping || !p->profile || fd < 0 ||
-            !sandbox_new(p, m->container, asked->recipe, (pid_t)m->pid, fd)) {
-                broker_ask(&p->m->broker,
-                           &(struct engine_msg){ .type = ENGINE_REMOVE, .container = m->container },
-                           broker_ignore, NULL);
-                return;
+        return unused;
+}
+
+bool pool_scrubs(const struct pool *p, const struct sandbox *sb) {
+        const struct config_profile *c = p->profile;
+
+        return c && c->reuse == REUSE_SCRUB && sb->can_scrub &&
+               (c->max_uses == 0 || sb->uses + 1 < c->max_uses);
+}
+
+void pool_used_by(struct pool *p, uid_t uid) {
+        if (p->used && p->first_uid != uid)
+                p->shared = true;
+        if (!p->used)
+                p->first_uid = uid;
+        p->used = true;
+}
+
+/* The first in line cannot have any of the warm ones, and no more can be made: throws one away for him, of a
+ * user who holds more than he would have with it. */
+static bool make_way(struct pool *p, const struct turn *t) {
+        const struct config_profile *c = p->profile;
+        bool cold = c->on_empty == ON_EMPTY_COLD;
+        unsigned mine = held_by(p, t->uid);
+        bool hungry = cold ? t->n_cold > supply_coming(p) : mine + supply_coming(p) == 0;
+        struct sandbox *sb;
+
+        if (!hungry || supply_total(p) < (cold ? c->max_sandboxes : c->size))
+                return false;
+        mine += supply_coming(p);
+        TAILQ_FOREACH(sb, &p->sandboxes, link) {
+                if (sb->state != SANDBOX_WARM || sb->spent)
+                        continue;
+                if (sb->uses == 0 && sandbox_fit(sb, now_ms()))
+                        continue;
+                if (mine > 0 && sandbox_fit(sb, now_ms()) && held_by(p, sb->owner) <= mine + 1)
+                        continue;
+                sandbox_discard(sb, "another user waits for one");
+                return true;
         }
-        pools_fill(p->m);
+        return false;
 }
 
-static void image_answer(void *userdata, const struct engine_msg *m, int fd) {
-        struct pool *p = userdata;
+/* Of the unfit, one goes for each fit one that has come, or where nothing else leaves room for one. */
+static bool drop_unfit(struct pool *p) {
+        struct sandbox *sb;
 
-        close_fd(fd);
-        p->image_asked = false;
-        if (m->type == ENGINE_IMAGE_READY) {
-                p->image_ready = true;
-                pool_fill(p);
-        } else
-                pool_failed(p, m->type == ENGINE_FAILED ? m->text : "the broker answered nonsense");
-}
-
-static unsigned wanted(const struct pool *p) {
-        unsigned coming = p->n_warm + p->n_starting + p->n_creating;
-        unsigned all = coming + p->n_busy;
-        unsigned want = p->profile->size + p->n_cold;
-
-        want = want > coming ? want - coming : 0;
-        if (all >= p->profile->max_sandboxes)
-                return 0;
-        return want < p->profile->max_sandboxes - all ? want : p->profile->max_sandboxes - all;
-}
-
-void pool_fill(struct pool *p) {
-        struct manager *m = p->m;
-        struct broker *b = &m->broker;
-        bool ready = !m->stopping && p->profile && b->welcomed && m->swept && b->state == ENGINE_UP;
-
-        if (!ready || now_ms() < p->retry_ms || wanted(p) == 0)
-                return;
-        if (!p->image_ready) {
-                struct engine_msg ask = { .type = ENGINE_IMAGE, .profile = p->name };
-
-                if (!p->image_asked && broker_ask(b, &ask, image_answer, p) == 0)
-                        p->image_asked = true;
-                return;
+        if (p->n_warm <= p->profile->size && supply_total(p) < p->profile->max_sandboxes)
+                return false;
+        TAILQ_FOREACH(sb, &p->sandboxes, link)
+        if (sb->state == SANDBOX_WARM && !sandbox_fit(sb, now_ms())) {
+                sandbox_discard(sb, "its recipe has changed, or it is old");
+                return true;
         }
-        for (unsigned n = wanted(p); n > 0 && m->n_creating < CREATING_MAX; n--) {
-                struct engine_msg ask = { .type = ENGINE_CREATE, .profile = p->name, .hash = p->recipe };
-                struct creation *asked = calloc(1, sizeof(*asked));
+        return false;
+}
 
-                if (!asked)
-                        abort();
-                asked->pool = p;
-                memcpy(asked->recipe, p->recipe, sizeof(asked->recipe));
-                if (broker_ask(b, &ask, created, asked) < 0) {
-                        free(asked);
-                        return;
+static bool step(struct pool *p) {
+        struct turn *t;
+
+        if (p->m->stopping || !p->profile)
+                return false;
+        TAILQ_FOREACH(t, &p->turns, link) {
+                struct sandbox *sb;
+
+                if (pool_uid_full(p, t->uid))
+                        continue;
+                sb = pool_claim(p, t->uid);
+                if (sb) {
+                        exec_assign(TAILQ_FIRST(&t->execs), sb);
+                        return true;
                 }
-                p->n_creating++;
-                m->n_creating++;
+                if (make_way(p, t))
+                        return true;
         }
+        return drop_unfit(p);
 }
 
-void pools_fill(struct manager *m) {
+void pool_changed(struct pool *p) {
+        p->changed = true;
+        sd_event_source_set_enabled(p->m->settle, SD_EVENT_ONESHOT);
+}
+
+void pools_changed(struct manager *m) {
         struct pool *p;
 
         LIST_FOREACH(p, &m->pools, link)
-        pool_fill(p);
+        pool_changed(p);
 }
 
-struct sandbox *pool_claim(struct pool *p) {
-        struct sandbox *sb;
-
-        TAILQ_FOREACH(sb, &p->sandboxes, link)
-        if (sb->state == SANDBOX_WARM)
-                return sb;
-        return NULL;
-}
-
-void pool_offer(struct pool *p, struct sandbox *sb) {
-        struct exec *x = TAILQ_FIRST(&p->queue);
-
-        if (x)
-                exec_assign(x, sb);
-}
-
-static int on_waited(sd_event_source *s, uint64_t usec, void *userdata) {
-        struct exec *x = userdata;
-        const struct config_profile *c = x->pool->profile;
-        uint64_t waited = now_ms() - x->queued_ms;
+int pools_settle(sd_event_source *s, void *userdata) {
+        struct manager *m = userdata;
+        struct pool *p;
 
         (void)s;
-        (void)usec;
-        if (waited >= c->queue_timeout_ms) {
-                exec_refuse(
-                        x, "queue_timeout",
-                        x->pool->error[0]
-                                ? x->pool->error
-                                : "no sandbox became free within queue_timeout: try again, or raise size or max_sandboxes");
-                return 0;
+        LIST_FOREACH(p, &m->pools, link) {
+                if (!p->changed)
+                        continue;
+                while (step(p))
+                        ;
+                p->changed = false;
+                supply_fill(p);
         }
-        if (!x->cold && c->on_empty == ON_EMPTY_COLD) {
-                x->cold = true;
-                x->pool->n_cold++;
-                pool_fill(x->pool);
-        }
-        sd_event_source_set_time_relative(x->timer, (c->queue_timeout_ms - waited) * 1000);
-        sd_event_source_set_enabled(x->timer, SD_EVENT_ONESHOT);
         return 0;
 }
 
-int pool_wait(struct pool *p, struct exec *x) {
-        const struct config_profile *c = p->profile;
-        uint64_t first = c->on_empty == ON_EMPTY_COLD && c->cold_after_ms < c->queue_timeout_ms
-                                 ? c->cold_after_ms
-                                 : c->queue_timeout_ms;
+void pool_check(struct pool *p, uint64_t now) {
+        struct sandbox *sb, *oldest = NULL;
+        unsigned unused = 0;
 
-        if (p->n_queue >= c->queue_limit)
-                return -ENOSPC;
-        x->queued_ms = now_ms();
-        /* Whatever failed may be mended by now, and else the caller wants to hear of it: nobody sits out a
-         * long back-off. */
-        if (p->retry_ms > x->queued_ms + RETRY_MIN_MS)
-                p->retry_ms = x->queued_ms + RETRY_MIN_MS;
-        if (sd_event_add_time_relative(p->m->event, &x->timer, CLOCK_MONOTONIC, first * 1000, 1000,
-                                       on_waited, x) < 0)
-                return -ENOSPC;
-        TAILQ_INSERT_TAIL(&p->queue, x, queue_link);
-        p->n_queue++;
-        return 0;
-}
-
-void pool_leave(struct pool *p, struct exec *x) {
-        x->timer = sd_event_source_disable_unref(x->timer);
-        TAILQ_REMOVE(&p->queue, x, queue_link);
-        p->n_queue--;
-        if (x->cold)
-                p->n_cold--;
-        x->cold = false;
+        TAILQ_FOREACH(sb, &p->sandboxes, link) {
+                if (sb->state != SANDBOX_WARM)
+                        continue;
+                unused += sb->uses == 0;
+                if (!oldest && sandbox_fit(sb, now))
+                        oldest = sb;
+        }
+        if (p->profile && oldest && now - oldest->since_ms >= SURPLUS_MS) {
+                if (p->n_warm > p->profile->size)
+                        sandbox_discard(oldest, NULL);
+                else if (p->shared && unused == 0 && supply_coming(p) == 0 && p->profile->size > 1)
+                        sandbox_discard(oldest, NULL); /* its successor is for any user */
+        }
+        pool_changed(p);
 }

@@ -1,7 +1,8 @@
 /*
  * One sandbox. The broker hands over the listening socket in its folder; the first connection that comes
- * from the container's own init process is the agent's, any other is closed. The handshake makes it warm.
- * Whatever goes wrong with it, it is thrown away whole.
+ * from the container's own init process is the agent's, any other is closed. The handshake makes it warm, and
+ * so does each proof, after a command, that it is as it was then. Whatever goes wrong with it, it is thrown
+ * away whole.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,10 +18,11 @@
 /* Between a command's result and the removal of its sandbox. */
 #define RETIRE_US 5000
 
-static const bool moves[4][4] = {
+static const bool moves[5][5] = {
         [SANDBOX_STARTING] = { [SANDBOX_WARM] = true, [SANDBOX_GONE] = true },
         [SANDBOX_WARM] = { [SANDBOX_BUSY] = true, [SANDBOX_GONE] = true },
-        [SANDBOX_BUSY] = { [SANDBOX_WARM] = true, [SANDBOX_GONE] = true },
+        [SANDBOX_BUSY] = { [SANDBOX_SCRUBBING] = true, [SANDBOX_GONE] = true },
+        [SANDBOX_SCRUBBING] = { [SANDBOX_WARM] = true, [SANDBOX_GONE] = true },
 };
 
 static unsigned *counter(struct sandbox *sb) {
@@ -31,6 +33,8 @@ static unsigned *counter(struct sandbox *sb) {
                 return &sb->pool->n_warm;
         case SANDBOX_BUSY:
                 return &sb->pool->n_busy;
+        case SANDBOX_SCRUBBING:
+                return &sb->pool->n_scrubbing;
         default:
                 return NULL;
         }
@@ -43,9 +47,35 @@ void sandbox_set_state(struct sandbox *sb, enum sandbox_state to) {
                 abort();
         (*counter(sb))--;
         sb->state = to;
+        sb->since_ms = now_ms();
         n = counter(sb);
         if (n)
                 (*n)++;
+}
+
+bool sandbox_fit(const struct sandbox *sb, uint64_t now) {
+        const struct config_profile *c = sb->pool->profile;
+
+        return c && memcmp(sb->recipe, sb->pool->recipe, sizeof(sb->recipe)) == 0 &&
+               (c->max_age_ms == 0 || now - sb->born_ms < c->max_age_ms);
+}
+
+/* It is handed out next where it was handed back last: what it has in the caches is still there. */
+static void make_warm(struct sandbox *sb) {
+        sandbox_set_state(sb, SANDBOX_WARM);
+        TAILQ_REMOVE(&sb->pool->sandboxes, sb, link);
+        TAILQ_INSERT_TAIL(&sb->pool->sandboxes, sb, link);
+        pool_changed(sb->pool);
+}
+
+void sandbox_begin(struct sandbox *sb, struct exec *x, bool returns) {
+        sandbox_set_state(sb, SANDBOX_BUSY);
+        sb->uses++;
+        sb->owner = x->audit.caller.uid;
+        sb->returns = returns;
+        sb->exec = x;
+        memcpy(sb->last_exec, x->id, sizeof(sb->last_exec));
+        pool_used_by(sb->pool, sb->owner);
 }
 
 static int on_hello(struct sandbox *sb, const struct frame *f) {
@@ -55,11 +85,11 @@ static int on_hello(struct sandbox *sb, const struct frame *f) {
             h.role != HELLO_AGENT || h.version != FRAME_VERSION)
                 return -EPROTO;
         snprintf(sb->pool->probe, sizeof(sb->pool->probe), "%s", h.text);
+        sb->can_scrub = strstr(h.text, "scrub=yes\n");
         sb->pool->failures = 0;
         sb->pool->error[0] = '\0';
         sb->ponged_ms = now_ms();
-        sandbox_set_state(sb, SANDBOX_WARM);
-        pool_offer(sb->pool, sb);
+        make_warm(sb);
         return 0;
 }
 
@@ -93,6 +123,38 @@ int sandbox_retire(sd_event_source *s, uint64_t usec, void *userdata) {
         return 0;
 }
 
+/* The agent has looked at itself. Its word is worth what the container's isolation is worth: one that was taken
+ * over could lie, but it is handed only to the user whose commands took it over. */
+static int on_scrubbed(struct sandbox *sb, const struct frame *f) {
+        struct pool *p = sb->pool;
+        struct scrubbed s;
+
+        if (sb->state != SANDBOX_SCRUBBING || sb->spent || scrubbed_decode(f->payload, f->len, &s) < 0)
+                return -EPROTO;
+        p->n_scrubs++;
+        /* A line that could not be written shows in the audit counters, and no command is started on it. */
+        (void)audit_scrubbed(p->m->audit, sb->id, sb->last_exec, &s);
+        if (s.check != SCRUB_CLEAN) {
+                p->n_scrubs_failed++;
+                log_line(LOG_P_INFO, "sandbox %.12s of profile %s is not clean (%s): replaced", sb->id,
+                         p->name, scrub_check_name(s.check));
+                retire(sb);
+        } else if (!sandbox_fit(sb, now_ms()) || p->m->stopping)
+                retire(sb);
+        else
+                make_warm(sb);
+        return 0;
+}
+
+/* Its command has ended. */
+static void ended(struct sandbox *sb) {
+        if (!sb->returns) {
+                retire(sb);
+                return;
+        }
+        sandbox_set_state(sb, SANDBOX_SCRUBBING);
+}
+
 static int on_frame(void *userdata, const struct frame *f) {
         struct sandbox *sb = userdata;
         int r;
@@ -103,12 +165,13 @@ static int on_frame(void *userdata, const struct frame *f) {
                 sb->ponged_ms = now_ms();
                 return 0;
         }
+        if (f->type == FRAME_SCRUBBED)
+                return on_scrubbed(sb, f);
         if (!sb->exec || f->channel != sb->exec->channel)
                 return -EPROTO;
         r = exec_agent_frame(sb->exec, f);
-        /* In this version a sandbox serves one command. */
         if (r == 0 && !sb->exec)
-                retire(sb);
+                ended(sb);
         return r;
 }
 
@@ -163,7 +226,7 @@ struct sandbox *sandbox_new(struct pool *p, const char *id, const uint8_t recipe
         sb->pid = pid;
         sb->listen_fd = listen_fd;
         sb->conn.fd = -1;
-        sb->born_ms = now_ms();
+        sb->born_ms = sb->since_ms = now_ms();
         sb->next_channel = 1;
         snprintf(sb->id, sizeof(sb->id), "%s", id);
         memcpy(sb->recipe, recipe, sizeof(sb->recipe));
@@ -198,7 +261,7 @@ void sandbox_discard(struct sandbox *sb, const char *why) {
         broker_ask(&p->m->broker, &(struct engine_msg){ .type = ENGINE_REMOVE, .container = sb->id },
                    removed, NULL);
         free(sb);
-        pool_fill(p);
+        pool_changed(p);
 }
 
 void sandbox_check(struct sandbox *sb, uint64_t now) {
@@ -209,10 +272,14 @@ void sandbox_check(struct sandbox *sb, uint64_t now) {
                         struct pool *p = sb->pool;
 
                         sandbox_discard(sb, "its agent did not answer in time");
-                        pool_failed(
+                        supply_failed(
                                 p,
                                 "a sandbox started, but its agent did not answer: see the engine's log");
                 }
+                return;
+        }
+        if (sb->state == SANDBOX_SCRUBBING && now - sb->since_ms > SCRUB_LOST_MS) {
+                sandbox_discard(sb, "its scrub did not end in time");
                 return;
         }
         if (now - sb->ponged_ms > PING_LOST_MS) {

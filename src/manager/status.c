@@ -30,21 +30,48 @@ static void info_value(const struct manager *m, const char *key, char *buf, size
                 }
 }
 
+/* The lines that the engine itself warns with, "WARNING: No swap limit support" and the like. */
+static void warnings(const struct manager *m, void (*say)(void *userdata, const char *line),
+                     void *userdata) {
+        static const char key[] = ENGINE_INFO_WARNING "=";
+        char line[256];
+
+        for (const char *p = m->broker.info; p && *p; p = strchr(p, '\n'), p += p != NULL) {
+                if (strncmp(p, key, strlen(key)) != 0)
+                        continue;
+                p += strlen(key);
+                snprintf(line, sizeof(line), "%.*s", (int)strcspn(p, "\n"), p);
+                say(userdata, line);
+        }
+}
+
 /* --- text --------------------------------------------------------------------------------------- */
 
 static void say_line(void *userdata, const char *line) {
         fprintf(userdata, "  %s\n", line);
 }
 
+static void say_warning(void *userdata, const char *line) {
+        fprintf(userdata, "  engine warning: %s\n", line);
+}
+
 static void text_pool(FILE *f, const struct pool *p) {
         struct layer layers[LAYERS_MAX];
         size_t n = layers_of(p, layers);
+        const char *reuse;
+        char why[256];
 
         if (!p->profile)
                 return;
-        fprintf(f, "pool %s: %u of %u warm, %u starting, %u busy, %u waiting; image %s, reuse %s\n",
-                p->name, p->n_warm, p->profile->size, p->n_starting + p->n_creating, p->n_busy,
-                p->n_queue, p->profile->image, "replace");
+        reuse = pool_reuse(p, why, sizeof(why));
+        fprintf(f,
+                "pool %s: %u of %u warm, %u starting, %u busy, %u waiting; image %s, reuse %s%s%s%s\n",
+                p->name, p->n_warm, p->profile->size, p->n_starting + p->n_creating,
+                p->n_busy + p->n_scrubbing, p->n_queue, p->profile->image, reuse, why[0] ? " (" : "",
+                why, why[0] ? ")" : "");
+        if (p->n_scrubs)
+                fprintf(f, "  %" PRIu64 " scrubs, %" PRIu64 " not proved clean\n", p->n_scrubs,
+                        p->n_scrubs_failed);
         if (p->error[0])
                 fprintf(f, "  last failure: %s\n", p->error);
         for (size_t i = 0; i < n; i++)
@@ -72,10 +99,7 @@ static void text(FILE *f, struct manager *m) {
         if (version[0])
                 fprintf(f, ", version %s, API %s", version, api);
         fputc('\n', f);
-        for (const char *w = m->broker.info; (w = strstr(w, ENGINE_INFO_WARNING "=")); w++)
-                fprintf(f, "  engine warning: %.*s\n",
-                        (int)strcspn(w + strlen(ENGINE_INFO_WARNING) + 1, "\n"),
-                        w + strlen(ENGINE_INFO_WARNING) + 1);
+        warnings(m, say_warning, f);
         LIST_FOREACH(p, &m->pools, link)
         text_pool(f, p);
         fputs("accepted, not enforced in this version:\n", f);
@@ -101,18 +125,25 @@ static void jsonw_line(void *userdata, const char *line) {
 static void jsonw_pool(struct jsonw *j, const struct pool *p) {
         struct layer layers[LAYERS_MAX];
         size_t n = layers_of(p, layers);
+        const char *reuse;
+        char why[256];
 
         if (!p->profile)
                 return;
+        reuse = pool_reuse(p, why, sizeof(why));
         jsonw_object(j);
         field_str(j, "profile", p->name);
         field_str(j, "image", p->profile->image);
-        field_str(j, "reuse", "replace");
+        field_str(j, "reuse", reuse);
+        field_str(j, "reuse_why", why[0] ? why : NULL);
         field_uint(j, "size", p->profile->size);
         field_uint(j, "warm", p->n_warm);
         field_uint(j, "starting", p->n_starting + p->n_creating);
         field_uint(j, "busy", p->n_busy);
+        field_uint(j, "scrubbing", p->n_scrubbing);
         field_uint(j, "waiting", p->n_queue);
+        field_uint(j, "scrubs", p->n_scrubs);
+        field_uint(j, "scrubs_failed", p->n_scrubs_failed);
         field_str(j, "last_failure", p->error[0] ? p->error : NULL);
         jsonw_key(j, "layers");
         jsonw_object(j);
@@ -141,6 +172,7 @@ static void as_json(struct jsonw *j, struct manager *m) {
         field_uint(j, "commands", m->n_done);
         field_uint(j, "commands_warm", m->n_hits);
         field_uint(j, "rejected", m->n_rejected);
+        field_uint(j, "suppressed", m->n_suppressed);
         field_uint(j, "callers", m->n_clients);
         jsonw_key(j, "engine");
         jsonw_object(j);
@@ -148,6 +180,10 @@ static void as_json(struct jsonw *j, struct manager *m) {
         field_str(j, "why", m->broker.state_text[0] ? m->broker.state_text : NULL);
         field_str(j, "version", version[0] ? version : NULL);
         field_str(j, "api_version", api[0] ? api : NULL);
+        jsonw_key(j, "warnings");
+        jsonw_array(j);
+        warnings(m, jsonw_line, j);
+        jsonw_array_end(j);
         jsonw_object_end(j);
         jsonw_key(j, "audit");
         jsonw_object(j);

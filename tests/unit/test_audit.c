@@ -140,6 +140,51 @@ static void test_lines(void **state) {
         audit_free(a);
 }
 
+static void test_scrub_and_suppressed(void **state) {
+        static const char cid[] = "89a93f85b752aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+        struct scrubbed s = { .check = SCRUB_CLEAN, .us = 1234, .place = "" };
+        struct audit *a = opened();
+        struct audit_counts before, after;
+
+        (void)state;
+        audit_counts(a, &before);
+        assert_int_equal(audit_scrubbed(a, cid, "0123456789abcdef", &s), 0);
+        audit_counts(a, &after);
+        assert_int_equal(after.kernel_records, before.kernel_records);
+        s = (struct scrubbed){
+                .check = SCRUB_FILES, .emptied = true, .us = 999, .place = "/tmp\" x=\n"
+        };
+        assert_int_equal(audit_scrubbed(a, cid, "0123456789abcdef", &s), 0);
+        s = (struct scrubbed){ .check = 200, .us = UINT64_MAX };
+        assert_int_equal(audit_scrubbed(a, "no id", NULL, &s), 0);
+        assert_int_equal(audit_suppressed(a, 1000, 17, 2500), 0);
+        assert_line(0, "SCRUB ok=true dur=1ms cid=89a93f85b752 exec=0123456789abcdef check=clean "
+                       "emptied=false us=1234 seq=1 prev=0000");
+        assert_line(1, "SCRUB ok=false dur=0ms cid=89a93f85b752 exec=0123456789abcdef check=files "
+                       "emptied=true us=999 place=\"/tmp\\x22 x=\\x0a\" seq=2 prev=");
+        assert_line(2, "SCRUB ok=false dur=18446744073709551ms cid=? exec=? check=unknown "
+                       "emptied=false us=18446744073709551615 seq=3 prev=");
+        assert_line(3, "SUPPRESSED requests=17 dur=2500ms uid=1000 seq=4 prev=");
+        audit_free(a);
+}
+
+static void test_scrub_and_suppressed_fields(void **state) {
+        const struct scrubbed s = { .check = SCRUB_ATTRIBUTES, .place = "/a b" };
+        struct trail_stamp stamp = { .seq = 7, .hash = "ab" };
+        char buf[AUDIT_RECORD_MAX];
+        struct text t;
+
+        (void)state;
+        text_init(&t, buf, sizeof(buf));
+        audit_fields_scrub_failed(&t, "89a93f85b752aa", "0123456789abcdef", &s, &stamp);
+        assert_string_equal(buf, "op=scrub-failed exec=\"0123456789abcdef\" cid=\"89a93f85b752\" "
+                                 "check=attributes place=2F612062 seq=7 hash=\"ab\"");
+        text_init(&t, buf, sizeof(buf));
+        stamp.seq = 0;
+        audit_fields_suppressed(&t, 1000, 17, 2500, &stamp);
+        assert_string_equal(buf, "op=exec-suppressed uid=1000 id=1000 requests=17 ms=2500 seq=? hash=?");
+}
+
 static void test_recover(void **state) {
         const struct audit_end ok = { .cause = CAUSE_EXITED };
         struct audit *a = opened();
@@ -306,6 +351,8 @@ static void test_ids(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(test_lines),
+                TEST(test_scrub_and_suppressed),
+                cmocka_unit_test(test_scrub_and_suppressed_fields),
                 TEST(test_recover),
                 TEST(test_no_room_is_no_silence),
                 TEST(test_refused_files),

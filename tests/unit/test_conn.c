@@ -23,6 +23,18 @@ static int peer;        /* our end, as a client */
 static char seen[4096]; /* type and channel of each frame */
 static size_t seen_bytes;
 static int ended, end_reason, refuse_type, pause_at_type;
+/* Where STDIN frames are passed on to, under channel 77; a SIGNAL sends a CANCEL there, a RESIZE closes it. */
+static struct conn beyond;
+static int far_peer = -1;
+
+static void pass_on(const struct frame *f) {
+        if (f->type == FRAME_STDIN)
+                conn_pass(&beyond, f, 77);
+        else if (f->type == FRAME_SIGNAL)
+                conn_send(&beyond, FRAME_CANCEL, 0, 5, NULL, 0);
+        else if (f->type == FRAME_RESIZE)
+                conn_done(&beyond);
+}
 
 static int on_frame(void *userdata, const struct frame *f) {
         struct conn *c = userdata;
@@ -33,6 +45,8 @@ static int on_frame(void *userdata, const struct frame *f) {
                 sprintf(seen + strlen(seen), "%u/%u ", f->type, f->channel);
         if (f->type == pause_at_type)
                 conn_pause(c, true);
+        if (far_peer >= 0)
+                pass_on(f);
         return f->type == refuse_type ? -EPROTO : 0;
 }
 
@@ -86,21 +100,31 @@ static void put(uint8_t type, uint32_t channel, const void *payload, uint32_t le
         assert_int_equal(write(peer, buf, n), n);
 }
 
-/* The next frame that the peer gets; its payload stands in @buf. */
-static struct frame get(uint8_t *buf) {
+/* The next frame that comes out at @fd; its payload stands in @buf. */
+static struct frame get_at(int fd, uint8_t *buf) {
         struct frame f;
         size_t used;
 
-        assert_int_equal(recv(peer, buf, FRAME_HEADER, MSG_WAITALL), FRAME_HEADER);
+        for (size_t n = 0; n < FRAME_HEADER;) {
+                ssize_t got = recv(fd, buf + n, FRAME_HEADER - n, 0);
+
+                n += got > 0 ? (size_t)got : 0;
+                if (got < 0)
+                        settle();
+        }
         for (size_t n = 0;; n++) {
                 int r = frame_parse(buf, FRAME_HEADER + n, FRAME_FROM_MANAGER, &f, &used);
 
                 assert_true(r >= 0);
                 if (r)
                         return f;
-                while (recv(peer, buf + FRAME_HEADER + n, 1, 0) != 1)
+                while (recv(fd, buf + FRAME_HEADER + n, 1, 0) != 1)
                         settle();
         }
+}
+
+static struct frame get(uint8_t *buf) {
+        return get_at(peer, buf);
 }
 
 static void byte_by_byte(void **state) {
@@ -318,7 +342,117 @@ static void peer_gone_while_sending(void **state) {
         assert_int_equal(conn.out_len, 0);
 }
 
+static void ended_beyond(void *userdata, int r) {
+        (void)r;
+        conn_done(userdata);
+}
+
+static int begin_passing(void **state) {
+        int p[2];
+
+        begin(state);
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, p), 0);
+        far_peer = p[1];
+        assert_int_equal(
+                conn_init(&beyond, event, p[0], FRAME_FROM_AGENT, on_frame, ended_beyond, &beyond), 0);
+        return 0;
+}
+
+static int end_passing(void **state) {
+        conn_done(&beyond);
+        close(far_peer);
+        far_peer = -1;
+        return end(state);
+}
+
+/* Neighbours and single frames, behind what was queued before, and in order with what is sent between. */
+static void passes_on(void **state) {
+        static uint8_t buf[FRAME_MAX];
+        uint8_t in[256];
+        size_t n = 0;
+        struct frame f;
+
+        (void)state;
+        conn_queue(&beyond, FRAME_STARTED, 0, 1, "s", 1);
+        n += make(in + n, FRAME_STDIN, 1, "one", 3);
+        n += make(in + n, FRAME_STDIN, 2, "two", 3);
+        n += make(in + n, FRAME_WINDOW, 1, "12345", 5); /* goes nowhere */
+        n += make(in + n, FRAME_STDIN, 1, "three", 5);
+        n += make(in + n, FRAME_SIGNAL, 1, "x", 1);
+        n += make(in + n, FRAME_STDIN, 1, "", 0);
+        assert_int_equal(write(peer, in, n), n);
+        settle();
+        assert_int_equal(get_at(far_peer, buf).type, FRAME_STARTED);
+        f = get_at(far_peer, buf);
+        assert_true(f.type == FRAME_STDIN && f.channel == 77 && memcmp(f.payload, "one", 3) == 0);
+        f = get_at(far_peer, buf);
+        assert_true(f.type == FRAME_STDIN && f.channel == 77 && memcmp(f.payload, "two", 3) == 0);
+        f = get_at(far_peer, buf);
+        assert_true(f.channel == 77 && f.len == 5 && memcmp(f.payload, "three", 5) == 0);
+        assert_int_equal(get_at(far_peer, buf).type, FRAME_CANCEL);
+        f = get_at(far_peer, buf);
+        assert_true(f.type == FRAME_STDIN && f.channel == 77 && f.len == 0);
+        assert_int_equal(recv(far_peer, buf, 1, 0), -1);
+        assert_string_equal(seen, "3/1 3/2 6/1 3/1 7/1 3/1 ");
+}
+
+/* Each frame has a number, and whoever reads late gets them all. */
+static void passes_to_a_slow_peer(void **state) {
+        static uint8_t buf[FRAME_MAX], payload[30000];
+
+        (void)state;
+        for (uint32_t i = 0; i < 64; i++) {
+                memcpy(payload, &i, sizeof(i));
+                put(FRAME_STDIN, 1, payload, sizeof(payload));
+                settle();
+        }
+        assert_true(beyond.out_len > 0);
+        for (uint32_t i = 0; i < 64; i++) {
+                struct frame f = get_at(far_peer, buf);
+
+                assert_true(f.type == FRAME_STDIN && f.channel == 77 && f.len == sizeof(payload));
+                assert_memory_equal(f.payload, &i, sizeof(i));
+        }
+        settle();
+        assert_int_equal(beyond.out_len, 0);
+        assert_null(beyond.out);
+}
+
+/* Whoever has gone in the middle of it gets nothing more, and one that refuses keeps what came before. */
+static void passes_to_nobody(void **state) {
+        static uint8_t buf[FRAME_MAX];
+        uint8_t in[128];
+        size_t n = 0;
+
+        (void)state;
+        n += make(in + n, FRAME_STDIN, 1, "last", 4);
+        n += make(in + n, FRAME_STATUS, 1, "x", 1);
+        n += make(in + n, FRAME_STDIN, 1, "never", 5);
+        refuse_type = FRAME_STATUS;
+        assert_int_equal(write(peer, in, n), n);
+        settle();
+        assert_int_equal(end_reason, -EPROTO);
+        assert_int_equal(get_at(far_peer, buf).len, 4);
+        assert_int_equal(recv(far_peer, buf, 1, 0), -1);
+}
+
+static void passes_to_one_that_goes(void **state) {
+        static uint8_t buf[FRAME_MAX];
+        uint8_t in[128];
+        size_t n = 0;
+
+        (void)state;
+        n += make(in + n, FRAME_STDIN, 1, "late", 4);
+        n += make(in + n, FRAME_RESIZE, 1, "1234", 4);
+        n += make(in + n, FRAME_STDIN, 1, "later", 5);
+        assert_int_equal(write(peer, in, n), n);
+        settle();
+        assert_int_equal(recv(far_peer, buf, 1, 0), 0);
+        assert_int_equal(ended, 0);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, begin, end)
+#define PASSING(f) cmocka_unit_test_setup_teardown(f, begin_passing, end_passing)
 
 int main(void) {
         const struct CMUnitTest tests[] = {
@@ -333,6 +467,10 @@ int main(void) {
                 CASE(unread_output_joins),
                 CASE(overrun),
                 CASE(peer_gone_while_sending),
+                PASSING(passes_on),
+                PASSING(passes_to_a_slow_peer),
+                PASSING(passes_to_nobody),
+                PASSING(passes_to_one_that_goes),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

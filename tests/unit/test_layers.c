@@ -15,9 +15,10 @@
 #define GOOD_V1                                                                                         \
         "no_new_privs=1\nseccomp=2\nseccomp_filters=2\ncap_bounding=00000000000000e0\n"                 \
         "apparmor=docker-default (enforce)\nrootfs=read-only\nnetwork=none\nuserns=private\ncgroup=1\n" \
-        "memory_max=134217728\nswap_max=134217728\npids_max=64\ncpu_max=100000\n"
+        "memory_max=134217728\nmemory_reserve=16777216\nswap_max=134217728\npids_max=64\ncpu_max=100000\n"
 
 static struct config_profile profile = { .memory_bytes = 128 << 20,
+                                         .memory_reserve_bytes = 16 << 20,
                                          .pids_limit = 64,
                                          .cpu_nano = 1000000000,
                                          .read_only = true,
@@ -150,7 +151,7 @@ static void capabilities(void **state) {
 static void root_and_network(void **state) {
         (void)state;
         says("rootfs=read-only", "rootfs=writable");
-        expect("rootfs", LAYER_DISABLED, "although read_only is true");
+        expect("rootfs", LAYER_DISABLED, "although read_only is true; unenforced");
         says("network=none", "network=eth0,eth1");
         expect("network", LAYER_DISABLED, "eth0,eth1");
         says("userns=private", "userns=host");
@@ -161,6 +162,8 @@ static void limits(void **state) {
         (void)state;
         says("memory_max=134217728", "memory_max=9223372036854771712");
         expect("limits", LAYER_DEGRADED, "cgroup v1; unenforced on this machine: memory_limit");
+        says("memory_reserve=16777216", "memory_reserve=9223372036854771712");
+        expect("limits", LAYER_DEGRADED, ": memory_reserve");
         says("swap_max=134217728\n", ""); /* no swap accounting */
         expect("limits", LAYER_DEGRADED, ": swap");
         says("pids_max=64", "pids_max=max");
@@ -169,12 +172,12 @@ static void limits(void **state) {
         expect("limits", LAYER_DEGRADED, ": cpus");
         says("cgroup=1", "cgroup=0");
         expect("limits", LAYER_UNSUPPORTED, "sees no cgroup");
-        says("cgroup=1\nmemory_max=134217728\nswap_max=134217728\npids_max=64\ncpu_max=100000",
-             "cgroup=2\nmemory_max=134217728\nswap_max=0\npids_max=64\ncpu_max=100000 100000");
+        says("cgroup=1\nmemory_max=134217728\nmemory_reserve=16777216\nswap_max=134217728\npids_max=64\ncpu_max=100000",
+             "cgroup=2\nmemory_max=134217728\nmemory_reserve=16777216\nswap_max=0\npids_max=64\ncpu_max=100000 100000");
         expect("limits", LAYER_ACTIVE, "cgroup v2");
-        says("cgroup=1\nmemory_max=134217728\nswap_max=134217728\npids_max=64\ncpu_max=100000",
-             "cgroup=2\nmemory_max=max\nswap_max=max\npids_max=max\ncpu_max=max 100000");
-        expect("limits", LAYER_DEGRADED, ": memory_limit swap pids_limit cpus");
+        says("cgroup=1\nmemory_max=134217728\nmemory_reserve=16777216\nswap_max=134217728\npids_max=64\ncpu_max=100000",
+             "cgroup=2\nmemory_max=max\nmemory_reserve=0\nswap_max=max\npids_max=max\ncpu_max=max 100000");
+        expect("limits", LAYER_DEGRADED, ": memory_limit memory_reserve swap pids_limit cpus");
 }
 
 int main(void) {

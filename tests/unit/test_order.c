@@ -35,12 +35,12 @@ static void command_bytes(void **state) {
         assert_int_equal(order_args_len(&r), r.strings_len);
 }
 
-static struct exec_order order(const struct config_profile *p, const struct exec_request *r,
+static struct exec_order order(const struct config_profile *p, const struct exec_request *r, bool scrub,
                                uint8_t **ret_buf) {
         struct exec_order o;
         size_t len;
 
-        *ret_buf = order_encode(p, r, order_args_len(r), &len);
+        *ret_buf = order_encode(p, r, order_args_len(r), scrub, &len);
         assert_int_equal(exec_order_decode(*ret_buf, len, &o), 0);
         return o;
 }
@@ -63,11 +63,11 @@ static void environment_and_numbers(void **state) {
                 (struct exec_request){
                         .n_args = 2, .args = args, .n_env = 2, .env = env, .use_stdin = true },
                 buf, sizeof(buf));
-        struct exec_order o = order(&p, &r, &payload);
+        struct exec_order o = order(&p, &r, false, &payload);
         struct wire_in in;
 
         (void)state;
-        assert_true(o.use_stdin && !o.shell && o.one_shot);
+        assert_true(o.use_stdin && !o.shell && o.one_shot && !o.scrub);
         assert_int_equal(o.n_args, 2);
         assert_int_equal(o.n_env, 7);
         assert_int_equal(o.timeout_ms, 180000);
@@ -83,8 +83,8 @@ static void environment_and_numbers(void **state) {
                 (struct exec_request){
                         .n_args = 1, .args = args, .shell = true, .timeout_ms = 5, .workdir = "/tmp" },
                 buf, sizeof(buf));
-        o = order(&p, &r, &payload);
-        assert_true(o.shell && !o.use_stdin);
+        o = order(&p, &r, true, &payload);
+        assert_true(o.shell && !o.use_stdin && o.one_shot && o.scrub);
         assert_int_equal(o.timeout_ms, 5);
         assert_string_equal(o.workdir, "/tmp");
         free(payload);
@@ -110,7 +110,7 @@ static void what_fits(void **state) {
                         .n_args = 1, .args = args, .n_env = PROTO_ENV_MAX - 3, .env = env },
                 buf, cap);
         assert_true(order_fits(&p, &r));
-        order(&p, &r, &payload);
+        order(&p, &r, true, &payload);
         free(payload);
         r = decoded(
                 (struct exec_request){
@@ -126,7 +126,7 @@ static void what_fits(void **state) {
                             buf, cap);
                 if (!order_fits(&p, &r))
                         continue;
-                order(&p, &r, &payload);
+                order(&p, &r, true, &payload);
                 free(payload);
         }
         assert_true(order_fits(&p, &r)); /* the last */
