@@ -5,8 +5,6 @@
 #include "cli/cli.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -56,30 +54,6 @@ static const struct cli_command *const commands[] = {
         &config_command,   &version_command,    &help_command,
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
-
-/* At most PIPE_BUF bytes at a time, and only when poll says that they fit: then the write does not wait,
- * the wait is poll's, and that one lets every signal through (exec keeps them blocked otherwise). So a
- * reader that has stopped reading leaves us killable. It also serves a non-blocking stream. */
-int cli_write_all(int fd, const void *p, size_t len) {
-        const char *b = p;
-        sigset_t none;
-
-        sigemptyset(&none);
-        while (len > 0) {
-                struct pollfd wait = { .fd = fd, .events = POLLOUT };
-                ssize_t n;
-
-                if (ppoll(&wait, 1, NULL, &none) < 0 && errno != EINTR)
-                        return -errno;
-                n = write(fd, b, len < PIPE_BUF ? len : PIPE_BUF);
-                if (n >= 0) {
-                        b += n;
-                        len -= (size_t)n;
-                } else if (errno != EINTR && errno != EAGAIN)
-                        return -errno;
-        }
-        return 0;
-}
 
 void cli_error(const char *fmt, ...) {
         static const char prefix[] = "hermes-sandbox: ";

@@ -15,8 +15,8 @@ static void keep(struct cli_captured *c, const uint8_t *p, size_t len) {
         size_t fits = CLI_CAPTURE_MAX - c->len < len ? CLI_CAPTURE_MAX - c->len : len;
 
         c->bytes += len;
-        for (size_t i = 0; i < len; i++)
-                c->lines += p[i] == '\n';
+        for (const uint8_t *q = p, *end = p + len; (q = memchr(q, '\n', (size_t)(end - q))); q++)
+                c->lines++;
         if (c->bytes != c->len + len)
                 return; /* something is missing already: nothing may follow the gap */
 

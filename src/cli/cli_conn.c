@@ -187,9 +187,13 @@ int cli_conn_request(struct cli_conn *conn, uint8_t type, const void *payload, s
                 .role = HELLO_CLIENT,
                 .text = "hermes-sandbox " VERSION,
         };
-        uint8_t first[FRAME_HEADER + 128];
-        static uint8_t headers[CHUNKS_MAX + 1][FRAME_HEADER];
-        static struct iovec iov[2 * (CHUNKS_MAX + 1) + 1];
+        uint8_t first[FRAME_HEADER + 128], few_headers[1][FRAME_HEADER];
+        struct iovec few_iov[3];
+        static uint8_t many_headers[CHUNKS_MAX + 1][FRAME_HEADER];
+        static struct iovec many_iov[2 * (CHUNKS_MAX + 1) + 1];
+        bool one = len <= FRAME_PAYLOAD_MAX;
+        uint8_t(*headers)[FRAME_HEADER] = one ? few_headers : many_headers;
+        struct iovec *iov = one ? few_iov : many_iov;
         ssize_t hello_len = hello_encode(&hello, first + FRAME_HEADER, sizeof(first) - FRAME_HEADER);
         size_t n = 1, chunk = 0;
 

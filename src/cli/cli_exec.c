@@ -1,6 +1,7 @@
 /*
- * exec: arguments, one connection, one request, the loop, the exit status. All its memory is static and
- * touched only as far as it is used: a short command costs a few pages.
+ * exec: arguments, one connection, one request, the loop, the exit status. What is large is static, and
+ * used only by a large command: each page that is touched for the first time costs microseconds, so that a short one
+ * gets by with the stack.
  */
 #include "cli/cli.h"
 
@@ -68,12 +69,18 @@ static void refused(struct cli_outcome *o, int exit_code, const char *message) {
 
 static void run(const struct cli *c, const struct cli_exec_args *a, struct cli_sink *sink,
                 struct cli_outcome *o) {
-        static uint8_t payload[PROTO_EXEC_MAX];
+        static uint8_t large[PROTO_EXEC_MAX];
         static struct cli_conn conn;
         static struct errmsg e;
-        ssize_t len = exec_request_encode(&a->request, payload, sizeof(payload));
+        uint8_t small[1024];
+        uint8_t *payload = small;
+        ssize_t len = exec_request_encode(&a->request, small, sizeof(small));
         int r;
 
+        if (len < 0) {
+                payload = large;
+                len = exec_request_encode(&a->request, large, sizeof(large));
+        }
         if (len < 0) {
                 errmsg_set(&e, 0, "the command and its environment have %zu bytes, at most %u",
                            exec_request_size(&a->request), PROTO_EXEC_MAX);
@@ -122,8 +129,8 @@ static int run_json(const struct cli *c, const struct cli_exec_args *a, struct c
 }
 
 static int run_exec(const struct cli *c, int argc, char **argv) {
-        static struct cli_exec_args a;
-        static struct cli_outcome o;
+        struct cli_exec_args a;
+        struct cli_outcome o;
         struct cli_sink raw = { .take = take_raw };
         struct errmsg e;
 

@@ -9,6 +9,8 @@
 
 #include "cli/cli_opts.h"
 
+static const char *env[PROTO_ENV_MAX];
+
 enum { OPT_HELP, OPT_PROFILE, OPT_ENV, OPT_WORKDIR, OPT_STDIN, OPT_TIMEOUT, OPT_SCRIPT, OPT_JSON };
 
 static const struct cli_opt exec_opts[] = {
@@ -51,7 +53,7 @@ static int add_env(struct cli_exec_args *a, const char *s, char **environ_list, 
         }
         if (a->request.n_env >= PROTO_ENV_MAX)
                 return errmsg_set(e, -EINVAL, "exec: more than %d times -e", PROTO_ENV_MAX);
-        a->env[a->request.n_env++] = s;
+        env[a->request.n_env++] = s;
         return 0;
 }
 
@@ -129,7 +131,7 @@ int cli_exec_args_parse(struct cli_exec_args *a, int argc, char **argv, char **e
         a->script = NULL;
         memset(&a->request, 0, sizeof(a->request));
         a->request.profile = a->request.workdir = "";
-        a->request.env = a->env;
+        a->request.env = env;
 
         cli_opts_init(&o, argc, argv);
         while ((id = cli_opts_next(&o, exec_opts, &value, &why)) >= 0) {

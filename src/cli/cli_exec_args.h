@@ -12,8 +12,8 @@ struct cli_exec_args {
         bool json;
         const char *script; /* --script FILE, or NULL: then request has the command */
         const char *script_arg[1];
-        struct exec_request request;    /* strings point into argv and the environment */
-        const char *env[PROTO_ENV_MAX]; /* request.env */
+        struct exec_request
+                request; /* strings point into argv and the environment, env to static memory */
 };
 
 /* Makes @text, the contents of a->script, the request's command; it stays the caller's. */

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -35,18 +34,19 @@ struct run {
         uint32_t stdin_credit;
         uint32_t consumed[3]; /* by stream: delivered and not yet granted again */
 
-        bool send_dead; /* the manager reads no more; what it wrote is still to be read */
-        size_t send_start, send_end;
-        uint8_t send[FRAME_MAX + CONTROL_ROOM];
+        bool send_dead;              /* the manager reads no more; what it wrote is still to be read */
+        size_t send_start, send_end; /* in to_send */
 };
 
+static uint8_t to_send[FRAME_MAX + CONTROL_ROOM];
+
 static size_t room(const struct run *r) {
-        return sizeof(r->send) - r->send_end;
+        return sizeof(to_send) - r->send_end;
 }
 
 static void flush(struct run *r) {
         while (r->send_start < r->send_end && !r->send_dead) {
-                ssize_t n = send(r->conn->fd, r->send + r->send_start, r->send_end - r->send_start,
+                ssize_t n = send(r->conn->fd, to_send + r->send_start, r->send_end - r->send_start,
                                  MSG_DONTWAIT | MSG_NOSIGNAL);
 
                 if (n >= 0)
@@ -60,8 +60,8 @@ static void flush(struct run *r) {
 }
 
 static void put_frame(struct run *r, uint8_t type, const void *payload, uint32_t len) {
-        frame_put_header(r->send + r->send_end, type, 0, CLI_CHANNEL, len);
-        memcpy(r->send + r->send_end + FRAME_HEADER, payload, len);
+        frame_put_header(to_send + r->send_end, type, 0, CLI_CHANNEL, len);
+        memcpy(to_send + r->send_end + FRAME_HEADER, payload, len);
         r->send_end += FRAME_HEADER + len;
 }
 
@@ -120,7 +120,7 @@ static void on_signal(struct run *r) {
 /* Reads straight into the frame that carries it. Whatever ends the reading ends the stream: a command
  * must not wait for bytes that cannot come. */
 static void on_stdin(struct run *r) {
-        uint8_t *frame = r->send + r->send_end;
+        uint8_t *frame = to_send + r->send_end;
         size_t max = room(r) - CONTROL_ROOM - FRAME_HEADER;
         ssize_t n;
 
@@ -259,11 +259,10 @@ static void catch_signals(struct run *r) {
 }
 
 void cli_run(struct cli_conn *conn, bool use_stdin, struct cli_sink *sink, struct cli_outcome *ret) {
-        static struct run r;
+        struct run r = { 0 };
         bool done = false;
 
         memset(ret, 0, sizeof(*ret));
-        memset(&r, 0, offsetof(struct run, send));
         r.conn = conn;
         r.sink = sink;
         r.out = ret;

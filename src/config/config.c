@@ -134,33 +134,9 @@ const struct config_profile *config_profile_find(const struct config *c, const c
         return NULL;
 }
 
-/* The lines of one profile; @pool is NULL for the pool itself. What a profile has from the pool is said
- * there. */
-static void unenforced_profile(const struct config_profile *p, const struct config_profile *pool,
-                               void (*say)(void *userdata, const char *line), void *userdata) {
-        const struct {
-                const char *key, *why;
-                bool set;
-        } rows[] = {
-                { "reuse", "scrub is not in this version: sandboxes are replaced",
-                  p->reuse == REUSE_SCRUB && !(pool && pool->reuse == p->reuse) },
-                { "max_uses", "not in this version: a sandbox is replaced after each command",
-                  p->max_uses && !(pool && pool->max_uses == p->max_uses) },
-                { "max_age", "not in this version: idle sandboxes stay",
-                  p->max_age_ms && !(pool && pool->max_age_ms == p->max_age_ms) },
-                { "limits.exec_rate", "no rate limit in this version",
-                  p->limits.exec_rate && !(pool && pool->limits.exec_rate == p->limits.exec_rate) },
-        };
-
-        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-                char line[192];
-
-                if (!rows[i].set)
-                        continue;
-                snprintf(line, sizeof(line), "%s%s.%s: unenforced (%s)", pool ? "profiles." : "",
-                         pool ? p->name : "pool", rows[i].key, rows[i].why);
-                say(userdata, line);
-        }
+/* Where commands can write to the root file system itself, no proof finds all that they left there. */
+static bool scrub_in_vain(const struct config_profile *p) {
+        return p->reuse == REUSE_SCRUB && !p->read_only;
 }
 
 void config_unenforced(const struct config *c, void (*say)(void *userdata, const char *line),
@@ -173,6 +149,16 @@ void config_unenforced(const struct config *c, void (*say)(void *userdata, const
                 say(userdata,
                     "logging.file: unenforced (the daemons write to the journal, or without systemd to "
                     "/var/log/hermes-sandbox-daemons, in this version)");
-        for (size_t i = 0; i < c->n_profiles; i++)
-                unenforced_profile(&c->profiles[i], i ? &c->profiles[0] : NULL, say, userdata);
+        for (size_t i = 0; i < c->n_profiles; i++) {
+                char line[192];
+
+                /* What a profile has from the pool is said there. */
+                if (!scrub_in_vain(&c->profiles[i]) || (i > 0 && scrub_in_vain(&c->profiles[0])))
+                        continue;
+                snprintf(line, sizeof(line),
+                         "%s%s.reuse: unenforced (scrub needs read_only: true; each sandbox is replaced "
+                         "after one command)",
+                         i ? "profiles." : "", i ? c->profiles[i].name : "pool");
+                say(userdata, line);
+        }
 }

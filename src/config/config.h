@@ -66,13 +66,13 @@ struct config_profile {
         size_t n_ulimits;
 
         /* the policy */
-        uint32_t size; /* warm sandboxes */
-        enum reuse reuse;
-        uint32_t max_uses;   /* 0: no bound */
-        uint64_t max_age_ms; /* 0: no bound */
+        uint32_t size;       /* warm sandboxes */
+        enum reuse reuse;    /* default scrub */
+        uint32_t max_uses;   /* commands of one sandbox; default 10000; 0: no bound */
+        uint64_t max_age_ms; /* of one sandbox; default a day; 0: no bound */
         enum on_empty on_empty;
-        uint64_t cold_after_ms;
-        uint32_t max_sandboxes; /* of this profile, warm and busy */
+        uint64_t cold_after_ms; /* how long none has come back; 10 times that at most */
+        uint32_t max_sandboxes; /* of this profile, warm and busy; of one uid, busy in all profiles */
         uint32_t queue_limit;
         uint64_t queue_timeout_ms;
         char **allow_users; /* NULL-terminated names; both lists empty: every member of hermes-sandbox */

@@ -1,5 +1,6 @@
 /* hermes-engined: options, and nothing else. */
 #include <getopt.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -86,6 +87,10 @@ int main(int argc, char **argv) {
         if (o.agent_path[0] != '/')
                 return bad_usage("--agent wants an absolute path");
         umask(0077);
+        /* These are glibc's own values. Unless they are set it raises both as soon as a larger block is freed, and
+         * what the config and the engine's first replies took is then kept for ever. */
+        mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+        mallopt(M_TRIM_THRESHOLD, 128 * 1024);
         log_init("hermes-engined");
         return engined_run(&o);
 }

@@ -99,7 +99,9 @@ static void defaults(void **state) {
                 assert_string_equal(p->workdir, "/home/sandbox");
                 assert_string_equal(p->runtime, "");
                 assert_null(p->env[0]);
-                assert_int_equal(p->reuse, REUSE_REPLACE);
+                assert_int_equal(p->reuse, REUSE_SCRUB);
+                assert_int_equal(p->max_uses, 10000);
+                assert_int_equal(p->max_age_ms, 24 * 3600 * 1000);
                 assert_int_equal(p->on_empty, ON_EMPTY_COLD);
                 assert_int_equal(p->cold_after_ms, 100);
                 assert_int_equal(p->max_sandboxes, 12);
@@ -270,7 +272,7 @@ static void recipe_changes(void **state) {
         };
         static const char *const keeping[] = {
                 "size: 4",
-                "reuse: scrub",
+                "reuse: replace",
                 "max_uses: 3",
                 "max_age: 1h",
                 "on_empty: wait",
@@ -322,22 +324,24 @@ static void unenforced(void **state) {
         assert_string_equal(text, "");
         config_free(c);
 
+        /* What a profile has from the pool is said there. */
         c = load("allowed_file_paths: [/a]\n"
-                 "pool: {reuse: scrub, max_uses: 5, max_age: 1h}\n"
+                 "pool: {read_only: false}\n"
                  "limits: {exec_rate: 7}\n"
-                 "profiles: {a: {}, b: {max_uses: 6, limits: {exec_rate: 0}}}\n");
+                 "profiles: {a: {}, b: {max_uses: 6, max_age: 1h}, c: {reuse: replace}}\n");
         config_unenforced(c, collect, text);
-        assert_string_equal(
-                text,
-                "waf_mode: unenforced (no MCP server in this version)\n"
-                "allowed_file_paths: unenforced (no host mounts in this version)\n"
-                "pool.reuse: unenforced (scrub is not in this version: sandboxes are replaced)\n"
-                "pool.max_uses: unenforced (not in this version: a sandbox is replaced after each "
-                "command)\n"
-                "pool.max_age: unenforced (not in this version: idle sandboxes stay)\n"
-                "pool.limits.exec_rate: unenforced (no rate limit in this version)\n"
-                "profiles.b.max_uses: unenforced (not in this version: a sandbox is replaced after "
-                "each command)\n");
+        assert_string_equal(text, "waf_mode: unenforced (no MCP server in this version)\n"
+                                  "allowed_file_paths: unenforced (no host mounts in this version)\n"
+                                  "pool.reuse: unenforced (scrub needs read_only: true; each sandbox is "
+                                  "replaced after one command)\n");
+        config_free(c);
+
+        text[0] = 0;
+        c = load("waf_mode: off\n"
+                 "profiles: {a: {}, b: {read_only: false}, c: {read_only: false, reuse: replace}}\n");
+        config_unenforced(c, collect, text);
+        assert_string_equal(text, "profiles.b.reuse: unenforced (scrub needs read_only: true; each "
+                                  "sandbox is replaced after one command)\n");
         config_free(c);
 }
 

@@ -275,6 +275,12 @@ static void shipped_comments(void **state) {
         assert_int_equal(c->profiles[0].limits.timeout_max_ms, plain->profiles[0].limits.timeout_max_ms);
         assert_int_equal(c->profiles[0].limits.output_bytes, plain->profiles[0].limits.output_bytes);
         assert_int_equal(c->profiles[0].limits.grace_ms, plain->profiles[0].limits.grace_ms);
+        assert_int_equal(c->profiles[0].limits.exec_rate, plain->profiles[0].limits.exec_rate);
+        assert_int_equal(c->profiles[0].reuse, plain->profiles[0].reuse);
+        assert_int_equal(c->profiles[0].max_uses, plain->profiles[0].max_uses);
+        assert_int_equal(c->profiles[0].max_age_ms, plain->profiles[0].max_age_ms);
+        assert_int_equal(c->profiles[0].on_empty, plain->profiles[0].on_empty);
+        assert_int_equal(c->profiles[0].cold_after_ms, plain->profiles[0].cold_after_ms);
         assert_int_equal(c->profiles[0].max_sandboxes, plain->profiles[0].max_sandboxes);
         assert_string_equal(c->audit_file, plain->audit_file);
         assert_string_equal(c->engine_socket, plain->engine_socket);

@@ -1,0 +1,100 @@
+/*
+ * Writing to a standard stream. No write(2) waits for a reader: the wait is ppoll's, and that one lets every
+ * signal through (exec keeps them blocked otherwise). So a reader that has stopped reading leaves us
+ * killable. It also serves a stream that was made non-blocking by somebody else.
+ *
+ * Up to PIPE_BUF bytes fit where poll says so. For more, each kind of stream has its own way not to wait.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+enum kind {
+        UNKNOWN,
+        SMALL,  /* a terminal, say: PIPE_BUF bytes at a time */
+        BULK,   /* write(2) takes all, or what fits, and does not wait */
+        SOCKET, /* send(2) can be told not to wait */
+};
+
+/* What a standard stream is, and where its bytes go. */
+static struct stream {
+        enum kind kind;
+        int fd;
+} streams[STDERR_FILENO + 1];
+
+/* A description of our own for the pipe behind @fd: its flags are not shared with the pipe's other users.
+ * Without /proc, or without the right to open a pipe that another user made, there is none. */
+static int reopen(int fd) {
+        char path[] = "/proc/self/fd/0";
+
+        path[sizeof(path) - 2] = (char)('0' + fd);
+        return open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+}
+
+static struct stream look(int fd) {
+        struct stat st;
+        int own;
+
+        if (fstat(fd, &st) < 0)
+                return (struct stream){ SMALL, fd };
+        if (S_ISSOCK(st.st_mode))
+                return (struct stream){ SOCKET, fd };
+        /* A file waits for no reader, nor does /dev/null (1, 3: admin-guide/devices.txt). */
+        if (S_ISREG(st.st_mode) || (S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3)))
+                return (struct stream){ BULK, fd };
+        own = S_ISFIFO(st.st_mode) ? reopen(fd) : -1;
+        return own < 0 ? (struct stream){ SMALL, fd } : (struct stream){ BULK, own };
+}
+
+static ssize_t put(const struct stream *s, const char *p, size_t len) {
+        if (s->kind == SOCKET)
+                return send(s->fd, p, len, MSG_DONTWAIT);
+        if (s->kind == BULK)
+                return write(s->fd, p, len);
+        return write(s->fd, p, len < PIPE_BUF ? len : PIPE_BUF);
+}
+
+static int wait_for_room(int fd) {
+        struct pollfd p = { .fd = fd, .events = POLLOUT };
+        sigset_t none;
+
+        sigemptyset(&none);
+        return ppoll(&p, 1, NULL, &none) < 0 && errno != EINTR ? -errno : 0;
+}
+
+int cli_write_all(int fd, const void *p, size_t len) {
+        struct stream s = { SMALL, fd };
+        const char *b = p;
+        bool full;
+
+        if (len > PIPE_BUF && fd >= 0 && fd <= STDERR_FILENO) {
+                if (streams[fd].kind == UNKNOWN)
+                        streams[fd] = look(fd);
+                s = streams[fd];
+        }
+        full = s.kind == SMALL;
+        while (len > 0) {
+                int r = full ? wait_for_room(s.fd) : 0;
+                ssize_t n;
+
+                if (r < 0)
+                        return r;
+                n = put(&s, b, len);
+                full = s.kind == SMALL || (n < 0 && errno == EAGAIN);
+                if (n >= 0) {
+                        b += n;
+                        len -= (size_t)n;
+                } else if (errno != EINTR && errno != EAGAIN)
+                        return -errno;
+        }
+        return 0;
+}
