@@ -62,7 +62,7 @@ hermes-sandboxd_LIBS       = $(call pkg,libs,yaml-0.1 audit libsystemd nettle)
 hermes-engined_LIBS        = $(call pkg,libs,libcurl yaml-0.1 jansson libsystemd nettle)
 hermes-sandbox-config_LIBS = $(call pkg,libs,yaml-0.1 nettle)
 
-.PHONY: all check check-unit check-it check-long asan asan-run lint format fuzz bench deb try install clean
+.PHONY: all check check-unit check-it check-long check-vm asan asan-run lint format fuzz fuzzers fuzzers-here bench deb try install clean
 all: $(PROGRAMS:%=$(BUILD)/%)
 
 # --- objects: build/glibc/** and build/musl/** -------------------------------------------------------
@@ -93,8 +93,9 @@ $(BUILD)/hermes-sandbox-config: $(call glibc_objs,cli/config config) $(COMMON_GL
 	$(CC) $(GLIBC_LINK) $(LDFLAGS) -o $@ $^ $(hermes-sandbox-config_LIBS)
 $(BUILD)/supervisor: $(call glibc_objs,supervisor) $(BUILD)/glibc/common/errmsg.o
 	$(CC) $(GLIBC_LINK) $(LDFLAGS) -o $@ $^
+# Sorted: what the agent writes to all the time stands together (agent/agent.h).
 $(BUILD)/agent: $(call musl_objs,agent) $(COMMON_MUSL)
-	$(MUSL_CC) $(MUSL_LINK) $(MUSL_LDFLAGS) -o $@ $^
+	$(MUSL_CC) $(MUSL_LINK) -Wl,--sort-section=name $(MUSL_LDFLAGS) -o $@ $^
 $(BUILD)/hermes-sandbox: $(call musl_objs,cli) $(COMMON_MUSL)
 	$(MUSL_CC) $(MUSL_LINK) $(MUSL_LDFLAGS) -o $@ $^
 
@@ -117,19 +118,33 @@ $(BUILD)/fuzz/%: tests/fuzz/%.c tests/lib/replay.c $(BUILD)/libundertest.a
 	$(CC) $(GLIBC_FLAGS) -Itests $(CPPFLAGS) $(CFLAGS) $(FORTIFY) $(GLIBC_LINK) $(LDFLAGS) -o $@ \
 		tests/fuzz/$*.c tests/lib/replay.c $(BUILD)/libundertest.a $(TEST_LIBS)
 
+# And with libFuzzer in the place of replay.c: clang's, under its ASan and UBSan, with objects of their own.
+FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzzer/%,$(wildcard tests/fuzz/fuzz_*.c))
+$(BUILD)/fuzzer/%: tests/fuzz/%.c $(BUILD)/libundertest.a
+	@mkdir -p $(@D)
+	$(CC) $(GLIBC_FLAGS) -Itests $(CPPFLAGS) $(CFLAGS) $(GLIBC_LINK) -fsanitize=fuzzer $(LDFLAGS) -o $@ \
+		$< $(BUILD)/libundertest.a $(TEST_LIBS)
+fuzzers:
+	$(MAKE) SANITIZE=1 CC=clang CFLAGS='-O1 -g -fsanitize=fuzzer-no-link' BUILD=$(BUILD)/fuzzing fuzzers-here
+fuzzers-here: $(FUZZERS)
+
 export BUILD
 RUN := tests/run
 
 check: | packages-check
-	$(MAKE) all $(UNIT) $(FUZZ)
-	$(RUN) unit fuzz it
+	$(MAKE) all $(UNIT) $(FUZZ) fuzzers
+	$(RUN) unit fuzz fuzzing it
 check-unit: $(UNIT)
 	$(RUN) unit
 check-it: all
 	$(RUN) it
-# The same scripts with the counts and sizes of cases.md.
-check-long: all
-	HST_LONG=1 $(RUN) it
+# The same scripts with the counts and sizes of cases.md, and ten minutes of fuzzing a target.
+check-long: | packages-check
+	$(MAKE) all fuzzers
+	HST_LONG=1 FUZZ_SECONDS=600 $(RUN) fuzzing it
+# And in a virtual machine with Debian 13: cgroup v2, AppArmor, systemd, a newer engine.
+check-vm: | packages-vm
+	tests/vm/run
 # The same tests under ASan and UBSan, with objects of their own.
 asan: | packages-check
 	$(MAKE) SANITIZE=1 BUILD=$(BUILD)/asan asan-run
@@ -137,15 +152,17 @@ asan: | packages-check
 asan-run: export ASAN_OPTIONS := quarantine_size_mb=1
 asan-run: all $(UNIT) $(FUZZ)
 	$(RUN) unit fuzz it
-# New inputs with libFuzzer, a minute a target.
-fuzz: | packages-lint
-	tests/fuzz.sh
+# New inputs with libFuzzer: FUZZ_SECONDS (30) a target.
+fuzz: | packages-check
+	$(MAKE) fuzzers
+	$(RUN) fuzzing
 lint: | packages-lint
 	tests/lint.sh
 format:
-	clang-format -i $(wildcard src/*/*.[ch] src/*/*/*.[ch] tests/*.h tests/*/*.[ch])
-bench: all
-	bench/run
+	clang-format -i $(wildcard src/*/*.[ch] src/*/*/*.[ch] tests/*.h tests/*/*.[ch] bench/*.c)
+# The installed package against sh, docker and bwrap: docs/performance.md. ROWS="latency rate …": some rows only.
+bench: | packages-bench
+	bench/run $(ROWS)
 packages-%:
 	@tests/lib/packages.sh $*
 

@@ -1,40 +1,23 @@
 #!/bin/bash
-# New inputs for each fuzz target with libFuzzer, FUZZ_SECONDS (60) each, beginning at its corpus. What it
-# finds on the way stays in $BUILD; an input that breaks something is named, to be put into the corpus.
+# fuzz.sh NAME: new inputs for one fuzz target with libFuzzer, for FUZZ_SECONDS (30), beginning at its corpus.
+# `make fuzz` builds the targets and runs all of them. What it finds on the way stays in $BUILD/fuzzing, for the
+# next run; an input that breaks something is named, to be put into tests/fuzz/corpus.
 set -eu
 cd "$(dirname "$0")/.."
-out=${BUILD:-build}/libfuzzer
-passed=0 failed=0
-libs=$(pkg-config --libs libcurl yaml-0.1 jansson libsystemd audit nettle)
-flags=(-std=gnu17 -D_GNU_SOURCE -Isrc -Itests -DVERSION='"fuzz"' -DLIBEXEC='"/usr/libexec/hermes-sandbox"'
-	-O1 -g "-fsanitize=address,undefined,fuzzer-no-link" -fno-sanitize-recover=all)
+name=$1
+kind=${name#fuzz_}
+dir=${BUILD:-build}/fuzzing
+options=(-max_total_time="${FUZZ_SECONDS:-30}" -timeout=10 -rss_limit_mb=2048 -max_len=65536 -detect_leaks=1
+	-print_final_stats=1 -artifact_prefix="$dir/$name-")
+[ ! -e "tests/fuzz/$kind.dict" ] || options+=(-dict="tests/fuzz/$kind.dict")
 
-mkdir -p "$out/obj"
-objects=()
-for source in src/{common,config,engine,manager,agent,cli,supervisor}/*.c; do
-	case $source in */main.c) continue ;; esac
-	object=$out/obj/$(tr / _ <<<"${source%.c}").o
-	[ "$object" -nt "$source" ] || clang "${flags[@]}" -c -o "$object" "$source"
-	objects+=("$object")
-done
-rm -f "$out/lib.a"
-ar rcs "$out/lib.a" "${objects[@]}"
-
-for source in tests/fuzz/fuzz_*.c; do
-	name=$(basename "$source" .c)
-	mkdir -p "$out/$name.corpus" "tests/fuzz/corpus/${name#fuzz_}"
-	# shellcheck disable=SC2086 # one word a library
-	clang "${flags[@]}" -fsanitize=fuzzer -o "$out/$name" "$source" "$out/lib.a" $libs
-	if "$out/$name" -max_total_time="${FUZZ_SECONDS:-60}" -timeout=10 -rss_limit_mb=2048 -max_len=65536 \
-		-artifact_prefix="$out/$name-" "$out/$name.corpus" "tests/fuzz/corpus/${name#fuzz_}" \
-		>"$out/$name.log" 2>&1; then
-		echo "ok    $name ($(tail -n 1 "$out/$name.log"))"
-		passed=$((passed + 1))
-	else
-		echo "FAIL  $name (input: $(grep -o "$out/$name-[a-z]*-[0-9a-f]*" "$out/$name.log" | tail -n 1))"
-		tail -n 30 "$out/$name.log"
-		failed=$((failed + 1))
-	fi
-done
-echo "$passed passed, $failed failed, 0 skipped"
-[ $failed -eq 0 ]
+mkdir -p "$dir/$name.corpus"
+rc=0
+"$dir/fuzzer/$name" "${options[@]}" "$dir/$name.corpus" "tests/fuzz/corpus/$kind" >"$dir/$name.log" 2>&1 || rc=$?
+if [ $rc -eq 0 ]; then
+	grep -E '^stat::(number_of_executed_units|average_exec_per_sec|peak_rss_mb)' "$dir/$name.log"
+else
+	echo "status $rc, input: $(grep -o "$dir/$name-[a-z]*-[0-9a-f]*" "$dir/$name.log" | tail -n 1)"
+	grep -vE '^#[0-9]+	(NEW|REDUCE|pulse|RELOAD)' "$dir/$name.log" | tail -n 60
+fi
+exit $rc

@@ -73,7 +73,7 @@ static inline void decode_order(const uint8_t *p, size_t len) {
 
         if (exec_order_decode(p, len, &o) < 0)
                 return;
-        check(o.workdir[0] == '/' && (!o.shell || o.n_args == 1));
+        check(o.workdir[0] == '/' && (!o.shell || o.n_args == 1) && (!o.scrub || o.one_shot));
         check_strings(o.strings, o.strings_len, o.n_args, o.n_env);
         n = exec_order_encode_head(&o, head, sizeof(head));
         check_same(p, len - o.strings_len, head, n);
@@ -99,6 +99,16 @@ static inline void decode_exited(const uint8_t *p, size_t len) {
         check(strcmp(cause_name(e.cause), "unknown") != 0 &&
               (!e.signaled || (e.code > 0 && e.code <= 64)));
         check_same(p, len, again, exited_encode(&e, again, sizeof(again)));
+}
+
+static inline void decode_scrubbed(const uint8_t *p, size_t len) {
+        uint8_t again[128];
+        struct scrubbed s;
+
+        if (scrubbed_decode(p, len, &s) < 0)
+                return;
+        check(strcmp(scrub_check_name(s.check), "unknown") != 0 && strlen(s.place) <= PROTO_NAME_MAX);
+        check_same(p, len, again, scrubbed_encode(&s, again, sizeof(again)));
 }
 
 static inline void decode_result(const uint8_t *p, size_t len) {
@@ -141,6 +151,9 @@ static inline void decode(const struct frame *f) {
                 break;
         case FRAME_EXITED:
                 decode_exited(f->payload, f->len);
+                break;
+        case FRAME_SCRUBBED:
+                decode_scrubbed(f->payload, f->len);
                 break;
         case FRAME_RESULT:
                 decode_result(f->payload, f->len);

@@ -1,11 +1,12 @@
 /*
- * What the manager reads from an agent, and the agent from the manager. The first byte says who is
- * speaking; with 'p' no header is read: the next byte is a frame's type and the rest its payload, so that
- * new payloads need no matching length.
+ * What the manager reads from an agent, and what agent and command line read from the manager: the
+ * decoder itself, then each program's own reader. The first byte says who is speaking; with 'p' no
+ * header is read: the next byte is a frame's type and the rest its payload, so that new payloads need
+ * no matching length.
  */
 #include <stdint.h>
 
-#include "fuzz/decoders.h"
+#include "fuzz/readers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -15,9 +16,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         switch (data[0]) {
         case 'a':
                 stream(data + 1, size - 1, FRAME_FROM_AGENT);
+                through_conn(data + 1, size - 1, FRAME_FROM_AGENT);
                 break;
         case 'm':
                 stream(data + 1, size - 1, FRAME_FROM_MANAGER);
+                through_link(data + 1, size - 1);
+                through_cli(data + 1, size - 1);
                 break;
         case 'p':
                 decode(&(struct frame){

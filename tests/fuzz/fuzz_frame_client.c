@@ -1,11 +1,12 @@
 /*
- * What the manager reads from a client: frames as they come, the EXEC's joined to one request, and of it
- * the order for the agent, which the agent must take.
+ * What the manager reads from a client: frames as they come, through the decoder and through the
+ * manager's connection, the EXEC's joined to one request, and of it the order for the agent, which the
+ * agent must take.
  */
 #include <stdint.h>
 
 #include "config/config.h"
-#include "fuzz/decoders.h"
+#include "fuzz/readers.h"
 #include "manager/order.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -21,9 +22,10 @@ static void forward(const uint8_t *p, size_t len) {
         if (exec_request_decode(p, len, &r) < 0 || !order_fits(&profile, &r))
                 return;
         check(order_args_len(&r) <= r.strings_len && order_command_bytes(&r) <= r.strings_len);
-        order = order_encode(&profile, &r, order_args_len(&r), &n);
+        order = order_encode(&profile, &r, order_args_len(&r), len % 2, &n);
         check(exec_order_decode(order, n, &o) == 0);
-        check(o.n_args == r.n_args && o.n_env == r.n_env + 5 && o.shell == r.shell);
+        check(o.n_args == r.n_args && o.n_env == r.n_env + 5 && o.shell == r.shell &&
+              o.scrub == len % 2);
         free(order);
 }
 
@@ -34,6 +36,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 
         check(joined);
         stream(data, size, FRAME_FROM_CLIENT);
+        if (size > 0)
+                through_conn(data, size, FRAME_FROM_CLIENT);
         for (size_t used = 0; size > 0; data += used, size -= used) {
                 if (frame_parse(data, size, FRAME_FROM_CLIENT, &f, &used) <= 0)
                         break;

@@ -1,12 +1,16 @@
 #!/bin/bash
-# Both trails of a real manager, with a real auditd: two kernel records for each exec, one readable line, and
-# what a command's text can do to them (nothing).
+# Both trails of a real manager, with a real auditd: two kernel records for each exec, one readable line, one
+# more for each proof, one record for each suppressed burst, and what a command's text can do to them (nothing).
 . "${0%/*}/../lib/it.sh"
 it_config <<END
 profiles:
   locked:
     size: 0
     allow_users: [root]
+  slow:
+    size: 1
+    limits:
+      exec_rate: 1
 END
 it_start
 
@@ -46,10 +50,13 @@ text_field() {
 	fi
 }
 
+# The readable lines but those of the proofs, which come when the caller has long had its result.
+events() { grep -v 'Z SCRUB ' "$TRAIL"; }
+
 # line_of EXEC: its readable line.
 line_of() {
 	local line
-	line=$(grep -F " exec=$1 " "$TRAIL")
+	line=$(events | grep -F " exec=$1 ")
 	expect_eq 1 "$(wc -l <<<"$line")"
 	printf %s "$line"
 }
@@ -136,7 +143,7 @@ rejected() {
 	shift 2
 	expect_rc "$code" hs exec "$@" 2>"$HST_DIR/err"
 	expect_eq 1 "$(wc -l <"$HST_DIR/err")"
-	line=$(tail -n 1 "$TRAIL")
+	line=$(events | tail -n 1)
 	expect_match "Z REJECTED .* reason=$reason seq=" "$line"
 	# shellcheck disable=SC2317 # called by wait_for
 	recorded() { RECORD=$(kernel exec-rejected | grep -F "$1") && [ -n "$RECORD" ]; }
@@ -151,13 +158,81 @@ rejections() {
 	long=$(printf '%20000s' true)
 	rejected too_long 64 "$long"
 	expect_eq 20000 "$(field bytes "$RECORD")"
-	expect_match 'Z REJECTED 20000B cmd=' "$(tail -n 1 "$TRAIL")"
+	expect_match 'Z REJECTED 20000B cmd=' "$(events | tail -n 1)"
 	rejected no_profile 64 --profile nowhere true
 	rejected not_allowed 77 --profile locked true
 	expect_eq locked "$(text_field profile "$RECORD")"
 	rejected timeout_too_long 64 --timeout 1000h true
 }
 it_case "what is refused is recorded, too" rejections
+
+# scrubbed EXEC: its proof's line, into LINE.
+scrubbed() {
+	# shellcheck disable=SC2317 # called by wait_for
+	proved() { LINE=$(grep -E "Z SCRUB .* exec=$1 " "$TRAIL"); }
+	wait_for 10 proved "$1" || fail "no proof of exec $1"
+	expect_eq 1 "$(wc -l <<<"$LINE")"
+}
+
+proofs() {
+	run_json true
+	scrubbed "$ID"
+	expect_match "Z SCRUB ok=true dur=[0-9]+ms cid=$CID exec=$ID check=clean emptied=false us=[0-9]+ seq=" "$LINE"
+	run_json 'echo x >/tmp/x'
+	scrubbed "$ID"
+	expect_match "Z SCRUB ok=true dur=[0-9]+ms cid=$CID exec=$ID check=clean emptied=true us=[0-9]+ seq=" "$LINE"
+	expect_eq "" "$(kernel scrub-failed "$ID")"
+}
+it_case "a proof that holds is one readable line, and no kernel record" proofs
+
+# A connection that waits in the kernel for a minute after both its ends were closed.
+# shellcheck disable=SC2016 # perl expands it
+lingering='use Socket;
+socket(my $l, PF_INET, SOCK_STREAM, 0); bind($l, sockaddr_in(0, INADDR_LOOPBACK)); listen($l, 1);
+socket(my $c, PF_INET, SOCK_STREAM, 0); connect($c, getsockname($l)) or die; accept(my $a, $l);
+shutdown($c, 2); sysread($a, my $b, 1); close($a); close($c);'
+
+failed_proof() {
+	local line
+	run_json -- perl -e "$lingering"
+	expect_eq 0 "$RC"
+	scrubbed "$ID"
+	line=$LINE
+	expect_match "Z SCRUB ok=false dur=[0-9]+ms cid=$CID exec=$ID check=sockets emptied=(true|false) us=[0-9]+ " "$line"
+	one_record scrub-failed "$ID"
+	expect_eq "sockets $CID" "$(field check "$RECORD") $(field cid "$RECORD")"
+	expect_eq "$(printf %s "$line" | sha256)" "$(field hash "$RECORD")"
+	expect_match 'res=failed' "$RECORD"
+}
+it_case "a proof that fails is a line and a kernel record" failed_proof
+
+suppressed() {
+	local refused=0 before rc
+	wait_for 60 it_warm 1 slow || fail "no sandbox of profile slow"
+	before=$(events | grep -c 'Z REJECTED ' || true)
+	for _ in {1..40}; do
+		rc=0
+		hs exec --profile slow true 2>"$HST_DIR/err" || rc=$?
+		[ $rc -ne 0 ] || continue
+		expect_eq 125 "$rc"
+		expect_match "^hermes-sandbox: .*more than 1 commands a second.*limits.exec_rate$" "$(cat "$HST_DIR/err")"
+		refused=$((refused + 1))
+		[ $refused -lt 5 ] || break
+	done
+	[ $refused -gt 0 ] || fail "nothing was refused"
+	# shellcheck disable=SC2317 # called below and by what wait_for calls
+	sum() { awk -F'requests=' '{ n += $2 } END { print n + 0 }'; }
+	# shellcheck disable=SC2317 # called by wait_for
+	all_in() { [ "$(events | grep 'Z SUPPRESSED ' | sum)" -eq "$1" ]; }
+	wait_for 10 all_in "$refused" || fail "$refused were refused: $(events | grep 'Z SUPPRESSED ')"
+	expect_match "Z SUPPRESSED requests=[0-9]+ dur=[0-9]+ms uid=$CALLER_UID seq=" "$(events | grep 'Z SUPPRESSED ')"
+	# shellcheck disable=SC2317 # called by wait_for
+	recorded() { [ "$(kernel exec-suppressed | sum)" -eq "$1" ]; }
+	wait_for 10 recorded "$refused" || fail "the kernel trail has $(kernel exec-suppressed)"
+	expect_eq "$(events | grep -c 'Z SUPPRESSED ')" "$(kernel exec-suppressed | grep -c "uid=$CALLER_UID .*res=failed")"
+	expect_eq "$before" "$(events | grep -c 'Z REJECTED ' || true)"
+}
+it_case "what is over exec_rate is refused, and each burst is one line and one record" suppressed
 
 # What stands between the quotes of cmd="…" in the line on stdin, as docs/audit.md says how to read it.
 unescape_command() {
@@ -181,15 +256,16 @@ forgery() {
 	forged='2026-06-08T05:02:59Z POOL HIT=true rc=0 dur=1ms out=0L cid=000000000000 cmd="id" seq=1'
 	hostile=$'" op=exec-end res=success\e[2J\u0085\u2028\u202e\x01\xff\\n\\\t'
 	command=$(printf ": '\n%s\n%s'" "$forged" "$hostile")
-	before=$(wc -l <"$TRAIL")
+	before=$(events | wc -l)
 	run_json "$command"
 	expect_eq 0 "$RC"
-	expect_eq $((before + 1)) "$(wc -l <"$TRAIL")"
+	scrubbed "$ID"
+	expect_eq $((before + 1)) "$(events | wc -l)"
 	line=$(line_of "$ID")
-	expect_eq "$(tail -n 1 "$TRAIL")" "$line"
+	expect_eq "$(events | tail -n 1)" "$line"
 	# A reader that breaks lines at everything that Unicode calls a line break sees as many of them, and
 	# nothing in the line can move a cursor.
-	expect_eq $((before + 1)) \
+	expect_eq "$(wc -l <"$TRAIL")" \
 		"$(python3 -c 'import sys; print(len(open(sys.argv[1], newline="").read().splitlines()))' "$TRAIL")"
 	! grep -qP '[\x00-\x1f\x7f]' <<<"$line" || fail "a control character in: $line"
 	expect_eq "$command" "$(printf %s "$line" | unescape_command)"
@@ -234,7 +310,7 @@ pool_record() {
 	recorded() { kernel "$1" | grep -F "hash=\"$2\"" | grep -q "containers=$3 "; }
 	wait_for 10 recorded "$1" "$(printf %s "$line" | sha256)" "$3" || fail "no record of: $line"
 }
-pool_start() { pool_record pool-start POOL-START 3; }
+pool_start() { pool_record pool-start POOL-START 4; }
 it_case "the pool's start is recorded" pool_start
 
 # The manager is killed while a command runs.
@@ -264,8 +340,9 @@ it_case "after a SIGKILL the next start writes the missing end as unknown" kille
 
 pool_stop() {
 	wait_for 30 it_warm 3
+	wait_for 30 it_warm 1 slow
 	it_stop
-	pool_record pool-stop POOL-STOP 3
+	pool_record pool-stop POOL-STOP 4
 }
 it_case "the pool's stop is recorded" pool_stop
 
@@ -278,6 +355,9 @@ chain() {
 		    r'(?:(?:POOL HIT=true|COLD DONE) rc=\d+ dur=\d+ms out=\d+L cid=[0-9a-f]{12} cmd="[^"]*"'
 		    + tail + r'(?: truncated=true)?'
 		    r'|REJECTED (?:\d+B|[a-z_]+) cmd="[^"]*"' + tail + r' reason=[a-z_]+'
+		    r'|SCRUB ok=(?:true|false) dur=\d+ms cid=[0-9a-f]{12} exec=[0-9a-f]{16} check=[a-z_]+'
+		    r' emptied=(?:true|false) us=\d+(?: place="[^"]*")?'
+		    r'|SUPPRESSED requests=\d+ dur=\d+ms uid=\d+'
 		    r'|UNKNOWN cid=(?:[0-9a-f]{12}|\?) cmd="[^"]*"' + tail +
 		    r'|POOL-ST(?:ART|OP) containers=\d+)')
 		line_form = re.compile(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ (.*) seq=(\d+) prev=([0-9a-f]{64})')
@@ -333,6 +413,6 @@ not_required() {
 	wait_for 30 it_warm 1
 	expect_eq hello "$(hs exec 'echo hello')"
 	expect_eq disabled "$(hs status --json | jq -r .audit.kernel)"
-	expect_match 'cmd="echo hello"' "$(tail -n 1 "$TRAIL")"
+	expect_match 'cmd="echo hello"' "$(events | tail -n 1)"
 }
 it_case "without the right to audit, status says so and the readable trail goes on" not_required

@@ -107,6 +107,11 @@ busy_container_killed() {
 	expect_eq 125 "$(jq -r .exit_code <<<"$json")"
 	expect_match 'cause=sandbox_lost' "$(tail -n 1 "$HST_DIR/log/sandbox-audit.log")"
 	expect_eq hello "$(hs exec 'echo hello')"
+	# Nobody else gets it, even for a moment.
+	for _ in 1 2 3 4; do
+		[ "$(hs exec --json true | jq -r .sandbox)" != "$(jq -r .sandbox <<<"$json")" ] ||
+			fail "the dead sandbox was handed out"
+	done
 	wait_for 30 settled 2 || fail "the pool does not fill again"
 }
 it_case "a sandbox dies under its command: 125, cause sandbox_lost, and the next exec works" busy_container_killed
@@ -127,6 +132,8 @@ idle_killed() {
 	before=$(mine)
 	# shellcheck disable=SC2046 # one word an id
 	docker_ kill $(mine) >/dev/null
+	# Whoever comes at once gets another one.
+	expect_eq hello "$(hs exec 'echo hello')"
 	# shellcheck disable=SC2317 # called by wait_for
 	refilled() { settled 2 && [ -z "$(comm -12 <(echo "$before") <(mine))" ]; }
 	wait_for 40 refilled || fail "the pool does not refill"
@@ -161,6 +168,80 @@ both_killed() {
 	untouched
 }
 it_case "both are killed during a creation: no container leaks" both_killed
+
+# --- another installation on the same engine ---------------------------------------------------------
+
+# other COMMAND…: for the second broker and manager, with folders, sockets and an id of their own.
+OTHER=$HST_RUN/$it_name-other
+other() {
+	local HST_DIR=$OTHER
+	"$@"
+}
+other_begin() {
+	local it_name=$it_name-other HST_DIR
+	it_folders
+	it_config <<<$'pool:\n  size: 2'
+	it_start
+}
+# shellcheck disable=SC2317 # the trap calls it
+other_end() {
+	local name
+	for name in sandboxd engined; do
+		[ ! -s "$OTHER/$name.pid" ] || end_process "$(cat "$OTHER/$name.pid")" 5 || true
+	done
+}
+trap 'rc=$?; other_end; (exit $rc); it_exit' EXIT
+others() { docker_ ps -q --no-trunc --filter "label=hermes-sandbox.installation=$OTHERS" | sort; }
+# shellcheck disable=SC2317 # called by wait_for
+others_settled() { other it_warm 2 && [ "$(others | wc -l)" -eq 2 ]; }
+
+# killed_and_back: manager and broker by SIGKILL; the next life removes what the former left.
+killed_and_back() {
+	killed_one engined sandboxd
+	it_engined
+	it_sandboxd
+}
+
+two_installations() {
+	local before caller
+	other_begin
+	OTHERS=$(docker_ ps -q --filter label=hermes-sandbox.profile |
+		xargs docker -H "unix://$HST_ENGINE" inspect -f '{{index .Config.Labels "hermes-sandbox.installation"}}' |
+		grep -vxF "$INSTALLATION" | sort -u)
+	expect_match '^[0-9a-f]{32}$' "$OTHERS"
+	wait_for 40 settled_containers 2 || fail "not settled"
+	wait_for 40 others_settled || fail "the other one is not settled"
+	# One of its sandboxes is at work, and stays so.
+	other hs exec 'echo begun >/tmp/mark; echo begun; until [ -e /tmp/go ]; do sleep 0.1; done; cat /tmp/mark' \
+		>"$HST_DIR/theirs" 2>&1 &
+	caller=$!
+	wait_for 20 grep -qx begun "$HST_DIR/theirs" || fail "their command does not start"
+	wait_for 40 other it_warm 2 || fail "their pool is not full"
+	before=$(others)
+	killed_and_back
+	wait_for 60 settled_containers 2 || fail "our pool does not come back: $(mine | wc -l) containers"
+	expect_eq "$before" "$(others)"
+	for c in $before; do
+		docker_ exec -u 10000 "$c" sh -c '[ ! -e /tmp/mark ] || : >/tmp/go'
+	done
+	expect_rc 0 wait "$caller"
+	expect_eq "begun begun" "$(paste -sd' ' "$HST_DIR/theirs")"
+	expect_eq hello "$(other hs exec 'echo hello')"
+	# And the other way round.
+	wait_for 40 others_settled || fail "the other one is not settled"
+	before=$(mine)
+	other killed_and_back
+	wait_for 60 others_settled || fail "their pool does not come back: $(others | wc -l) containers"
+	expect_eq "$before" "$(mine)"
+	expect_eq hello "$(hs exec 'echo hello')"
+	# The stop of one is not the other's.
+	other it_stop
+	expect_eq "" "$(others)"
+	expect_eq "$before" "$(mine)"
+	expect_eq hello "$(hs exec 'echo hello')"
+	untouched
+}
+it_case "two installations on one engine leave each other alone: killed, swept, stopped" two_installations
 
 # A creation whose end nobody saw keeps its record and folder for a while (ORPHAN_MS in listing.c): the
 # container may appear yet. So folders are not counted here.

@@ -2,6 +2,8 @@
 # The engine is not there, may not be used, has no image, pulls one, is killed: callers get one line that
 # says what to do, and everything goes on by itself once that was done. The engine is this script's own.
 . "${0%/*}/../lib/it.sh"
+# shellcheck source=tests/lib/caller.sh
+. "${0%/*}/../lib/caller.sh"
 
 OWN=$HST_DIR/own
 SOCKET=$OWN/docker.sock
@@ -21,6 +23,7 @@ engine:
 pool:
   size: 2
   image: $MAIN
+  queue_timeout: 5s
 profiles:
   absent:
     size: 0
@@ -59,6 +62,27 @@ refused() {
 	expect_rc 125 hs exec "${@:2}" >"$HST_DIR/out" 2>"$HST_DIR/err"
 	expect_match "$1" "$(cat "$HST_DIR/err")"
 	expect_eq 1 "$(wc -l <"$HST_DIR/err")"
+}
+
+# hold_all: the two sandboxes of the default profile are busy with the commands of HOLDERS.
+hold_all() {
+	local i
+	HOLDERS=()
+	for i in 1 2; do
+		hs_begin "holder.$i" exec 'sleep 7701; :'
+		HOLDERS+=("$HS_PID")
+	done
+	# shellcheck disable=SC2317 # called by wait_for
+	all_busy() { [ "$(hs status --json | jq '.pools[] | select(.profile == "default") | .busy')" -eq 2 ]; }
+	wait_for 20 all_busy || fail "the commands do not start"
+}
+# held_ended STATUS
+held_ended() {
+	local i
+	for i in "${HOLDERS[@]}"; do
+		hs_end "$i"
+		expect_eq "$1" "$HS_RC"
+	done
 }
 
 it_engined
@@ -136,18 +160,42 @@ not_enabled() {
 	# What is warm still serves.
 	expect_eq hello "$(hs exec 'echo hello')"
 	expect_eq hello "$(hs exec 'echo hello')"
+	hold_all
 	refused '^hermes-sandbox: rejected: not enabled: run sudo [^:]+$' true
+	kill -TERM "${HOLDERS[@]}"
+	held_ended 143
 	chmod 0660 "$SOCKET"
 	wait_for 30 it_warm 2 || fail "the pool does not fill after $((SECONDS - began)) s"
 }
 it_case "the broker may not use the engine: a line with the command, and then it goes on" not_enabled
 
+# Each caller meanwhile is served or told why not.
+# shellcheck disable=SC2317 # called in the background
+keep_calling() {
+	local rc
+	while [ ! -e "$HST_DIR/enough" ]; do
+		rc=0
+		hs exec 'echo hello' >"$HST_DIR/said" 2>&1 || rc=$?
+		echo "$rc $(paste -sd'|' "$HST_DIR/said")"
+	done >"$HST_DIR/answers"
+}
+
 engine_killed() {
+	local callers
 	kill -KILL "$(cat "$HST_DIR/own.pid")"
 	# shellcheck disable=SC2317 # called by wait_for
 	down() { [ "$(hs status --json | jq -r .engine.state)" = down ]; }
 	wait_for 20 down || fail "the engine's death is not seen"
 	expect_eq hello "$(hs exec 'echo hello')"
+	# Nothing is warm any more, and no more can be made.
+	hold_all
+	refused "^hermes-sandbox: rejected: no engine answers at $SOCKET: start docker \\(systemctl start docker\\)\$" true
+	rm -f "$HST_DIR/enough"
+	keep_calling &
+	callers=$!
+	# shellcheck disable=SC2317 # called by wait_for
+	one_waits() { [ "$(hs status --json | jq '.pools[] | select(.profile == "default") | .waiting')" -ge 1 ]; }
+	wait_for 20 one_waits || fail "nobody waits"
 	# Its containerd dies with it. Where nobody reaps that, the next engine would take it for alive.
 	wait_for 10 gone "$(cat "$OWN/exec/containerd/containerd.pid")" || fail "containerd lives on"
 	rm -f "$OWN/exec/containerd/containerd.pid"
@@ -156,6 +204,12 @@ engine_killed() {
 	settled() { it_warm 2 && [ "$(own ps -aq | wc -l)" -eq 2 ]; }
 	wait_for 60 settled || fail "not settled: $(own ps -a)"
 	expect_eq hello "$(hs exec 'echo hello')"
+	touch "$HST_DIR/enough"
+	wait $callers
+	# The new engine ended what the old one had started.
+	held_ended 125
+	expect_eq "" "$(grep -vE '^(0 hello|125 hermes-sandbox: [^|]+)$' "$HST_DIR/answers" || true)"
+	expect_eq "0 hello" "$(tail -n 1 "$HST_DIR/answers")"
 }
 it_case "the engine is killed and started again: nothing leaks, and the pool fills" engine_killed
 

@@ -20,15 +20,27 @@ profiles:
     on_empty: wait
     queue_timeout: 60s
   crowd:
+    reuse: replace
     size: 3
     max_sandboxes: 3
     queue_timeout: 60s
+  busy:
+    size: 1
+    max_sandboxes: 2
+    queue_timeout: 60s
+  mine:                 # of whose two sandboxes nobody can have one who has two elsewhere
+    size: 1
+    max_sandboxes: 2
+    queue_timeout: 700ms
 END
 it_start
 for profile in tight patient; do
 	wait_for 30 it_warm 1 $profile || fail "no sandbox of profile $profile"
 done
 wait_for 30 it_warm 3 crowd || fail "no sandboxes of profile crowd"
+for profile in busy mine; do
+	wait_for 30 it_warm 1 $profile || fail "no sandbox of profile $profile"
+done
 
 # pool PROFILE FIELD
 pool() { hs status --json | jq --arg p "$1" ".pools[] | select(.profile == \$p) | .$2"; }
@@ -55,12 +67,47 @@ cold_start() {
 	json=$(hs exec --profile cold --json 'echo hello')
 	expect_eq "hello false" "$(jq -r '"\(.stdout | rtrimstr("\n")) \(.pool_hit)"' <<<"$json")"
 	expect_match 'Z COLD DONE rc=0 dur=[0-9]+ms out=1L .*profile="cold"' \
-		"$(tail -n 1 "$HST_DIR/log/sandbox-audit.log")"
-	# With size 0 no other one is kept for later.
-	wait_for 20 pool_is cold busy 0
-	expect_eq "0 0" "$(pool cold warm) $(pool cold starting)"
+		"$(grep " exec=$(jq -r .exec_id <<<"$json") " "$HST_DIR/log/sandbox-audit.log" | grep cmd=)"
+	# With size 0 it is not kept for long, and no other one is made for later.
+	wait_for 40 pool_is cold warm 0 || fail "the sandbox stays"
+	expect_eq "0 0" "$(pool cold busy) $(pool cold starting)"
 }
 it_case "on_empty: cold starts a sandbox for the command" cold_start
+
+# Not a size of 0, but all that there are at work.
+all_busy() {
+	local json
+	hold busy
+	json=$(hs exec --profile busy --json 'echo hello')
+	expect_eq "hello" "$(jq -r '.stdout | rtrimstr("\n")' <<<"$json")"
+	# One that the pool made in its place meanwhile is as good.
+	[ "$(jq -r .pool_hit <<<"$json")" = true ] || expect_match 'Z COLD DONE rc=0 ' \
+		"$(grep " exec=$(jq -r .exec_id <<<"$json") " "$HST_DIR/log/sandbox-audit.log" | grep cmd=)"
+	expect_eq 1 "$(pool busy busy)"
+	expect_eq 2 "$(docker_ ps -q --filter label=hermes-sandbox.profile=busy | wc -l)"
+	let_go
+}
+it_case "all sandboxes are busy: one more is started" all_busy
+
+# Over all profiles.
+for_each_uid() {
+	local first
+	hold busy
+	first=$HOLDER
+	hs exec --profile busy 'sleep 300; :' 2>/dev/null &
+	HOLDER=$!
+	wait_for 20 pool_is busy busy 2 || fail "the second command does not run"
+	wait_for 20 it_warm 1 mine
+	refused 'rejected: no sandbox became free within queue_timeout: try again, or raise size or max_sandboxes' \
+		--profile mine true
+	expect_eq "1 0" "$(pool mine warm) $(pool mine busy)"
+	expect_eq hello "$("$HST_RUN/bin/hermes-sandbox" --socket "$HST_DIR/run/pool.sock" exec --profile mine 'echo hello')"
+	let_go
+	HOLDER=$first
+	let_go
+	expect_eq hello "$(hs exec --profile mine 'echo hello')"
+}
+it_case "max_sandboxes bounds a user over all profiles, and nobody else" for_each_uid
 
 timed_out() {
 	hold tight

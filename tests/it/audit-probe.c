@@ -20,6 +20,7 @@
 #include "manager/audit.h"
 
 #define LONG 20000
+#define CONTAINER "89a93f85b75289a93f85b75289a93f85b75289a93f85b75289a93f85b75289a9"
 
 static uint8_t wire[LONG + 64];
 
@@ -53,6 +54,17 @@ static void run(struct audit *a, struct audit_exec *x, enum cause cause, int cod
         puts(id);
 }
 
+static void scrubs(struct audit *a) {
+        static const struct scrubbed said[] = {
+                { .check = SCRUB_CLEAN, .us = 412, .place = "" },
+                { .check = SCRUB_FILES, .emptied = true, .us = 21873, .place = "/tmp" },
+                { .check = SCRUB_FILES, .us = 9, .place = "/a b\" ok=true" },
+        };
+
+        for (size_t i = 0; i < sizeof(said) / sizeof(*said); i++)
+                check(audit_scrubbed(a, CONTAINER, "da1bf14f6a578b52", &said[i]), "scrubbed");
+}
+
 static void events(struct audit *a, struct audit_exec *x) {
         static const char forged[] =
                 "true\n2026-06-08T05:02:59Z POOL HIT=true rc=0 cmd=\"x\"' uid=0 \033[2J"
@@ -75,6 +87,8 @@ static void events(struct audit *a, struct audit_exec *x) {
         check(audit_rejected(a, x, "too_long", LONG), "rejected");
         command(x, true, 1, (const char *const[]){ "id" });
         check(audit_rejected(a, x, "not_allowed", 0), "rejected");
+        scrubs(a);
+        check(audit_suppressed(a, x->caller.uid, 512, 2750), "suppressed");
         check(audit_pool(a, false, 3), "pool stop");
 }
 
@@ -100,7 +114,7 @@ static void measure(struct audit *a, struct audit_exec *x, unsigned n) {
 int main(int argc, char **argv) {
         struct audit_exec x = {
                 .exec_id = "0123456789abcdef",
-                .container_id = "89a93f85b75289a93f85b75289a93f85b75289a93f85b75289a93f85b75289a9",
+                .container_id = CONTAINER,
                 .profile = "default",
                 .caller = { .uid = 1000, .pid = 4321, .loginuid = UINT32_MAX },
                 .pool_hit = true,

@@ -103,7 +103,7 @@ it_engined() {
 		--inh-caps=-all --ambient-caps=-all --bounding-set=-all --no-new-privs \
 		"$HST_RUN/bin/hermes-engined" --config "$HST_DIR/etc/sandbox.yaml" \
 		--config-dir "$HST_DIR/etc/sandbox.d" --runtime-dir "$HST_DIR/engine" \
-		--state-dir "$HST_DIR/engine-state" --agent "$HST_RUN/bin/agent"
+		--state-dir "$HST_DIR/engine-state" --agent "${HST_AGENT:-$HST_RUN/bin/agent}"
 	it_up engined "$HST_DIR/engine/engine.sock"
 }
 

@@ -1,6 +1,7 @@
 #!/bin/bash
-# packages.sh check|lint|build: installs what is missing of the Debian packages that the tests, the linters
-# or the build need. "COMMAND=PACKAGE" is there when the command is, whoever brought it.
+# packages.sh check|lint|build|bench|vm: installs what is missing of the Debian packages that the tests, the
+# linters, the build, the bench or the virtual machine need. "COMMAND=PACKAGE" is there when the command is, whoever brought it.
+# packages.sh names SET: prints the packages and installs nothing.
 set -eu
 
 build="build-essential pkg-config musl-gcc=musl-tools libaudit-dev libcurl4-gnutls-dev libjansson-dev
@@ -8,12 +9,19 @@ build="build-essential pkg-config musl-gcc=musl-tools libaudit-dev libcurl4-gnut
 declare -A sets=(
 	[build]=$build
 	[check]="$build libcmocka-dev dockerd=docker.io auditd=auditd mmdebstrap=mmdebstrap jq=jq
-		setpriv=util-linux python3=python3 docker-registry=docker-registry"
+		setpriv=util-linux python3=python3 docker-registry=docker-registry
+		clang=clang"
 	[lint]="$build libcmocka-dev clang=clang clang-format=clang-format cppcheck=cppcheck
 		shellcheck=shellcheck codespell=codespell mandoc=mandoc"
+	[bench]="gcc=gcc auditd=auditd jq=jq bwrap=bubblewrap dockerd=docker.io"
+	[vm]="mmdebstrap=mmdebstrap qemu-system-x86_64=qemu-system-x86 mke2fs=e2fsprogs"
 )
 PATH=$PATH:/usr/sbin:/sbin
 
+if [ "$1" = names ]; then
+	for item in ${sets[$2]}; do echo "${item#*=}"; done
+	exit 0
+fi
 missing=()
 for item in ${sets[$1]}; do
 	package=${item#*=}

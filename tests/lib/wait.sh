@@ -1,9 +1,10 @@
 # shellcheck shell=bash
 # Waiting for an event with a deadline. Sourced by everything else here.
 
-# wait_for SECONDS COMMAND…: runs COMMAND until it succeeds. 1 when the deadline passes first.
+# wait_for SECONDS COMMAND…: runs COMMAND until it succeeds. 1 when the deadline passes first. HST_SLOW is how
+# many times as long everything may take, as in a machine that is emulated.
 wait_for() {
-	local deadline=$((SECONDS + $1)) step=0.05
+	local deadline=$((SECONDS + $1 * ${HST_SLOW:-1})) step=0.05
 	shift
 	until "$@"; do
 		[ "$SECONDS" -lt "$deadline" ] || return 1

@@ -1,0 +1,111 @@
+# shellcheck shell=bash disable=SC2034,SC2154 # bench/run reads these variables, and has set $bench
+# Where a bench runs. Both kinds of place give the rows the same few words:
+#
+#   CLI DOCKER         command words, separated by blanks, absolute
+#   IMAGE              the default profile's
+#   PLACE              one line: what is measured
+#   SCRATCH            a folder, removed at the end
+#   place_begin        accounts, engine, image, auditd, daemons with a warm pool
+#   place_config       its stdin becomes a drop-in over the shipped config, and both daemons start anew
+#   place_pid NAME     the pid of sandboxd or engined
+#   place_records PID  how many records of execs the kernel trail holds of that manager
+#   place_end STATUS   takes all of it away again, also after a failure
+#
+# The installed package is the default. BENCH_BUILD=DIR: the programs of that folder, with an engine, an
+# auditd and sockets of their own, so that the machine's package is left alone.
+
+count_records() { ausearch "$@" -m USER_CMD --raw </dev/null 2>/dev/null | grep -cE 'op=exec-(start|end)' || true; }
+
+if [ -n "${BENCH_BUILD:-}" ]; then
+	BUILD=$BENCH_BUILD
+	# shellcheck source=tests/lib/it.sh
+	. "$bench/../tests/lib/it.sh"
+	SCRATCH=$HST_DIR
+	CLI="$HST_RUN/bin/hermes-sandbox --socket $HST_DIR/run/pool.sock"
+	DOCKER="/usr/bin/docker -H unix://$HST_ENGINE"
+	IMAGE=$HST_IMAGE
+	PLACE="the programs of a build folder, an engine of their own"
+
+	place_begin() { it_start; }
+	place_config() {
+		it_config
+		[ -s "$HST_DIR/etc/sandbox.d/50-test.yaml" ] || rm "$HST_DIR/etc/sandbox.d/50-test.yaml"
+		it_restart
+	}
+	place_pid() { it_pid "$1"; }
+	place_records() { count_records --input "$HST_AUDIT" -p "$1"; }
+	place_end() {
+		(exit "$1")
+		it_exit
+	}
+	return 0
+fi
+
+TOP=$(cd "$bench/.." && pwd)
+# shellcheck source=tests/lib/engine.sh
+. "$TOP/tests/lib/engine.sh"
+# shellcheck source=tests/lib/audit.sh
+. "$TOP/tests/lib/audit.sh"
+export PATH=$PATH:/usr/sbin:/sbin LC_ALL=C.UTF-8
+
+CLI=/usr/bin/hermes-sandbox
+DOCKER="/usr/bin/docker -H unix:///run/docker.sock"
+IMAGE=debian:bookworm-slim
+PLACE="the installed package"
+DROPIN=/etc/hermes-sandbox/sandbox.d/90-bench.yaml
+
+fail() {
+	echo "bench: $*" >&2
+	exit 1
+}
+
+place_begin() {
+	[ "$(id -u)" -eq 0 ] || fail "it installs the package and starts daemons: run it as root"
+	mkdir -p /var/lib/hermes-sandbox-tests
+	SCRATCH=$(mktemp -d /var/lib/hermes-sandbox-tests/bench.XXXXXX)
+	chmod 0755 "$SCRATCH"
+	rm -f "$DROPIN"
+	audit_begin "$SCRATCH/audit" || fail "auditd does not start"
+	# Builds and installs the package, sees to an engine and the image, and starts the daemons.
+	"$TOP/tests/try.sh"
+	# Also where the same version of it ran before.
+	restart
+}
+
+restart() {
+	hermes-sandbox stop
+	hermes-sandbox start
+}
+
+place_config() {
+	install -m 0644 /dev/stdin "$DROPIN"
+	[ -s "$DROPIN" ] || rm "$DROPIN"
+	restart
+}
+
+place_pid() {
+	local exe
+	for exe in /proc/[0-9]*/exe; do
+		[ "$(readlink "$exe" 2>/dev/null)" != "/usr/libexec/hermes-sandbox/hermes-$1" ] ||
+			{ exe=${exe%/exe} && echo "${exe#/proc/}" && return 0; }
+	done
+	return 1
+}
+
+place_records() {
+	if [ -n "$AUDIT_PID" ]; then
+		count_records --input "$AUDIT_LOG" -p "$1"
+	else
+		count_records --input-logs -p "$1"
+	fi
+}
+
+place_end() {
+	if [ -e "$DROPIN" ]; then
+		rm -f "$DROPIN"
+		restart || true
+	fi
+	audit_end
+	[ -z "${SCRATCH:-}" ] || rm -rf "$SCRATCH"
+	rmdir /var/lib/hermes-sandbox-tests 2>/dev/null || true
+}

@@ -1,0 +1,547 @@
+/*
+ * A manager without an engine: its pools, queue, execs and connections as they are, callers and agents
+ * at the other ends of real sockets, and the broker's answers made here. The callers are two users.
+ */
+#pragma once
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "config/load.h"
+#include "fuzz/decoders.h"
+#include "manager/manager.h"
+#include "manager/rate.h"
+
+#define CLIENTS 4
+#define AGENTS 4
+#define PENDING 64
+#define FIRST_UID 1000
+/* The trail's file grows: a new one after so many inputs. */
+#define TRAIL_INPUTS 2000
+
+/* The far end of a connection. */
+struct rig_end {
+        int fd;
+        size_t in_len;
+        uint8_t in[2 * FRAME_MAX];
+        bool started, final; /* a client: what it has been told */
+        /* an agent's sandbox */
+        bool there;
+        char id[ENGINE_ID_LEN + 1];
+        struct sockaddr_un address;
+        socklen_t address_len;
+        bool used, may_be_clean;
+        uid_t uid;
+};
+
+struct rig {
+        struct manager m;
+        struct sockaddr_un address;
+        socklen_t address_len;
+        struct rig_end clients[CLIENTS], agents[AGENTS];
+        int broker; /* the broker's end */
+        struct {
+                uint32_t id;
+                uint16_t type;
+                char container[ENGINE_ID_LEN + 1];
+        } pending[PENDING];
+        unsigned n_pending, n_created;
+        int low_fd;
+};
+
+/* --- what lives as long as the program ----------------------------------------------------------- */
+
+static struct audit *rig_audit;
+static struct config *rig_configs[2];
+
+static inline struct config *rig_config(const char *text) {
+        struct errmsg e;
+        struct config *c;
+
+        if (config_load_memory("rig", text, strlen(text), &c, &e) < 0) {
+                fprintf(stderr, "%s\n", e.text);
+                abort();
+        }
+        return c;
+}
+
+/* The files have no names any more: nothing is left behind, however it ends. */
+static inline void rig_open_trail(void) {
+        char dir[] = "/tmp/fuzz-manager-XXXXXX", trail[64], state[64];
+        struct config c = { .audit_file = trail, .audit_required = TRI_FALSE };
+        struct errmsg e;
+
+        check(mkdtemp(dir));
+        snprintf(trail, sizeof(trail), "%s/trail", dir);
+        snprintf(state, sizeof(state), "%s/execs", dir);
+        audit_free(rig_audit);
+        check(audit_new(&c, false, state, &rig_audit, &e) == 0);
+        unlink(trail);
+        unlink(state);
+        rmdir(dir);
+}
+
+/* The kernel's trail is the machine's: nothing of this belongs there. */
+static inline void rig_drop_audit_write(void) {
+        struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+        struct __user_cap_data_struct caps[2];
+
+        check(syscall(SYS_capget, &head, caps) == 0);
+        caps[0].effective &= ~(1u << CAP_AUDIT_WRITE);
+        caps[0].permitted &= ~(1u << CAP_AUDIT_WRITE);
+        check(syscall(SYS_capset, &head, caps) == 0);
+}
+
+static inline void rig_init(void) {
+        static const char limits[] = "limits: {command_bytes: 200, timeout: 100ms, timeout_max: 500ms}\n"
+                                     "waf_mode: \"off\"\n";
+        char text[1024];
+
+        log_set_level((enum log_priority)0);
+        rig_drop_audit_write();
+        snprintf(text, sizeof(text),
+                 "%s"
+                 "pool: {size: 1, max_sandboxes: 2, cold_after: 0, queue_limit: 2, max_uses: 3}\n"
+                 "profiles:\n"
+                 "  once: {reuse: replace, size: 0, limits: {output_bytes: 20}}\n"
+                 "  wait: {on_empty: wait, size: 0, limits: {exec_rate: 3}}\n",
+                 limits);
+        rig_configs[0] = rig_config(text);
+        snprintf(text, sizeof(text),
+                 "%s"
+                 "pool: {size: 2, max_sandboxes: 2, cold_after: 100ms, pids_limit: 64, max_age: 1ms}\n"
+                 "profiles: {wait: {on_empty: wait, size: 1}}\n",
+                 limits);
+        rig_configs[1] = rig_config(text);
+}
+
+/* --- sockets ------------------------------------------------------------------------------------- */
+
+/* A listening socket under a name that the kernel chooses. */
+static inline int rig_listen(struct sockaddr_un *ret, socklen_t *ret_len) {
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+        *ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
+        check(fd >= 0 && bind(fd, (struct sockaddr *)ret, sizeof(sa_family_t)) == 0 &&
+              listen(fd, 16) == 0);
+        *ret_len = sizeof(*ret);
+        check(getsockname(fd, (struct sockaddr *)ret, ret_len) == 0);
+        return fd;
+}
+
+static inline void rig_connect(struct rig_end *e, const struct sockaddr_un *to, socklen_t len) {
+        e->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        e->in_len = 0;
+        e->started = e->final = false;
+        if (connect(e->fd, (const struct sockaddr *)to, len) < 0)
+                e->fd = close_fd(e->fd);
+}
+
+static inline void rig_send(struct rig_end *e, const void *p, size_t len) {
+        if (e->fd >= 0 && len > 0)
+                (void)!send(e->fd, p, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+        e->may_be_clean = true;
+}
+
+static inline void rig_frame(struct rig_end *e, uint8_t type, uint8_t flags, uint32_t channel,
+                             const void *payload, size_t len) {
+        uint8_t buf[FRAME_HEADER + 2048];
+        bool was = e->may_be_clean;
+
+        check(len <= 2048);
+        frame_put_header(buf, type, flags, channel, (uint32_t)len);
+        memcpy(buf + FRAME_HEADER, payload, len);
+        rig_send(e, buf, FRAME_HEADER + len);
+        e->may_be_clean = was || type == FRAME_SCRUBBED;
+}
+
+static inline void rig_hello(struct rig_end *e, uint8_t role, const char *text) {
+        const struct hello h = { FRAME_VERSION, role, text };
+        uint8_t buf[256];
+
+        rig_frame(e, FRAME_HELLO, 0, 0, buf, (size_t)hello_encode(&h, buf, sizeof(buf)));
+}
+
+/* Connects, as one of two users, or ends. */
+static inline void rig_client(struct rig *r, unsigned slot, unsigned user) {
+        struct rig_end *c = &r->clients[slot];
+        struct client *last = LIST_FIRST(&r->m.clients), *now;
+
+        if (c->fd >= 0) {
+                c->fd = close_fd(c->fd);
+                return;
+        }
+        rig_connect(c, &r->address, r->address_len);
+        client_accept(&r->m);
+        now = LIST_FIRST(&r->m.clients);
+        check(c->fd >= 0 && now && now != last);
+        now->peer.uid = FIRST_UID + user;
+        rig_hello(c, HELLO_CLIENT, "fuzz");
+}
+
+static inline void rig_agent(struct rig *r, unsigned slot, const char *hello) {
+        struct rig_end *a = &r->agents[slot];
+
+        if (a->fd >= 0) {
+                a->fd = close_fd(a->fd);
+                return;
+        }
+        if (!a->there)
+                return;
+        rig_connect(a, &a->address, a->address_len);
+        rig_hello(a, HELLO_AGENT, hello);
+}
+
+static inline struct sandbox *rig_sandbox(struct rig *r, const char *id) {
+        struct sandbox *sb;
+        struct pool *p;
+
+        LIST_FOREACH(p, &r->m.pools, link)
+        TAILQ_FOREACH(sb, &p->sandboxes, link)
+        if (strcmp(sb->id, id) == 0)
+                return sb;
+        return NULL;
+}
+
+/* The one on which the agent's command runs. */
+static inline uint32_t rig_channel(struct rig *r, const struct rig_end *a) {
+        struct sandbox *sb = rig_sandbox(r, a->id);
+
+        return sb && sb->exec ? sb->exec->channel : 1;
+}
+
+/* --- the broker ---------------------------------------------------------------------------------- */
+
+static inline void rig_created(struct rig *r, struct engine_msg *m, int *ret_fd) {
+        for (int i = 0; i < AGENTS; i++) {
+                struct rig_end *a = &r->agents[i];
+
+                if (a->there)
+                        continue;
+                a->there = true;
+                a->used = false;
+                a->fd = close_fd(a->fd);
+                snprintf(a->id, sizeof(a->id), "%064x", ++r->n_created);
+                *ret_fd = rig_listen(&a->address, &a->address_len);
+                m->type = ENGINE_CREATED;
+                m->container = a->id;
+                m->pid = (uint32_t)getpid();
+                return;
+        }
+}
+
+/* An answer to one that is open: the right one, a failure, or nonsense. */
+static inline void rig_answer(struct rig *r, uint8_t how) {
+        static const uint16_t errors[] = { ENGINE_E_UNREACHABLE, ENGINE_E_NO_IMAGE, ENGINE_E_STALE,
+                                           ENGINE_E_REFUSED };
+        struct engine_msg m = { .type = ENGINE_FAILED, .error = errors[how % 4], .text = "because" };
+        unsigned i = r->n_pending ? how % r->n_pending : 0;
+        struct broker_request *q;
+        int fd = -1;
+
+        if (r->n_pending == 0)
+                return;
+        if (how / 32 < 6)
+                switch (r->pending[i].type) {
+                case ENGINE_HELLO:
+                        m.type = ENGINE_WELCOME;
+                        m.version = ENGINE_PROTO_VERSION;
+                        m.hash = r->m.broker.agent_hash;
+                        m.installation = r->m.broker.installation;
+                        break;
+                case ENGINE_IMAGE:
+                        m.type = ENGINE_IMAGE_READY;
+                        m.image = "sha256:0";
+                        break;
+                case ENGINE_CREATE:
+                        rig_created(r, &m, &fd);
+                        break;
+                default:
+                        m.type = ENGINE_DONE;
+                }
+        else if (how / 32 == 6)
+                m.type = ENGINE_DONE;
+        LIST_FOREACH(q, &r->m.broker.requests, link)
+        if (q->id == r->pending[i].id)
+                break;
+        check(q);
+        r->pending[i] = r->pending[--r->n_pending];
+        LIST_REMOVE(q, link);
+        q->answer(q->userdata, &m, fd);
+        free(q);
+}
+
+static inline void rig_read_broker(struct rig *r) {
+        static struct engine_msg m;
+        uint8_t buf[ENGINE_MSG_MAX];
+        ssize_t n;
+
+        while ((n = recv(r->broker, buf, sizeof(buf), MSG_DONTWAIT)) > 0) {
+                check(engine_msg_decode(buf, (size_t)n, ENGINE_FROM_MANAGER, &m) == 0);
+                check(r->n_pending < PENDING);
+                r->pending[r->n_pending].id = m.id;
+                r->pending[r->n_pending++].type = m.type;
+                for (int i = 0; m.type == ENGINE_REMOVE && i < AGENTS; i++)
+                        if (r->agents[i].there && strcmp(r->agents[i].id, m.container) == 0)
+                                r->agents[i].there = false;
+        }
+}
+
+/* --- what the others are told -------------------------------------------------------------------- */
+
+/* STARTED before anything of the command, one last word, nothing behind it. */
+static inline void rig_client_frame(struct rig_end *c, const struct frame *f) {
+        check(!c->final);
+        switch (f->type) {
+        case FRAME_STARTED:
+                check(!c->started);
+                c->started = true;
+                break;
+        case FRAME_STDOUT:
+        case FRAME_STDERR:
+        case FRAME_WINDOW:
+                check(c->started);
+                break;
+        case FRAME_RESULT:
+                check(c->started);
+                c->final = true;
+                break;
+        case FRAME_REJECT:
+                check(!c->started);
+                c->final = true;
+                break;
+        case FRAME_STATUS:
+                c->final = !(f->flags & FRAME_MORE);
+                break;
+        default:
+                check(f->type == FRAME_HELLO);
+        }
+}
+
+static inline void rig_read(struct rig_end *e, bool client) {
+        ssize_t n;
+
+        while (e->fd >= 0 &&
+               (n = recv(e->fd, e->in + e->in_len, sizeof(e->in) - e->in_len, MSG_DONTWAIT)) > 0) {
+                size_t done = 0, used;
+                struct frame f;
+                int got;
+
+                e->in_len += (size_t)n;
+                while ((got = frame_parse(e->in + done, e->in_len - done, FRAME_FROM_MANAGER, &f,
+                                          &used)) == 1) {
+                        decode(&f);
+                        if (client)
+                                rig_client_frame(e, &f);
+                        done += used;
+                }
+                check(got == 0);
+                memmove(e->in, e->in + done, e->in_len - done);
+                e->in_len -= done;
+        }
+}
+
+/* Until nobody has anything more to do. */
+static inline void rig_settle(struct rig *r) {
+        for (int i = 0; i < 1000 && sd_event_run(r->m.event, 0) > 0; i++)
+                ;
+        rig_read_broker(r);
+        for (int i = 0; i < CLIENTS; i++)
+                rig_read(&r->clients[i], true);
+        for (int i = 0; i < AGENTS; i++)
+                rig_read(&r->agents[i], false);
+}
+
+/* --- other steps --------------------------------------------------------------------------------- */
+
+/* The regular checks, as if so much time had passed. */
+static inline void rig_later(struct rig *r, uint64_t ms) {
+        struct sandbox *sb, *next;
+        struct pool *p;
+
+        clients_check(&r->m, now_ms() + ms);
+        LIST_FOREACH(p, &r->m.pools, link) {
+                for (sb = TAILQ_FIRST(&p->sandboxes); sb; sb = next) {
+                        next = TAILQ_NEXT(sb, link);
+                        sandbox_check(sb, now_ms() + ms);
+                }
+                pool_check(p, now_ms() + ms);
+        }
+        rate_check(r->m.rate, now_us() + ms * 1000);
+}
+
+static inline void rig_reload(struct rig *r, unsigned which) {
+        r->m.config = rig_configs[which % 2];
+        pools_update(&r->m);
+}
+
+static inline void rig_status(struct rig *r, bool as_json) {
+        size_t len;
+        char *text = status_text(&r->m, as_json, &len);
+
+        check(text && len > 0 && strlen(text) == len && text[len - 1] == '\n');
+        free(text);
+}
+
+/* --- what must hold ------------------------------------------------------------------------------ */
+
+static inline void rig_check_sandbox(struct rig *r, struct sandbox *sb, unsigned count[5]) {
+        struct rig_end *a = NULL;
+
+        count[sb->state]++;
+        for (int i = 0; i < AGENTS; i++)
+                if (strcmp(r->agents[i].id, sb->id) == 0)
+                        a = &r->agents[i];
+        check(a && !!sb->exec == (sb->state == SANDBOX_BUSY && !sb->spent));
+        /* It is warm again only where its agent may have said that it is clean. */
+        check(sb->state != SANDBOX_WARM || sb->uses == 0 || a->may_be_clean);
+        if (!sb->exec)
+                return;
+        check(sb->exec->sandbox == sb && sb->exec->state == EXEC_RUNNING);
+        check(!a->used || a->uid == sb->exec->audit.caller.uid);
+        a->used = true;
+        a->uid = sb->exec->audit.caller.uid;
+        a->may_be_clean = false;
+}
+
+static inline void rig_check(struct rig *r) {
+        unsigned creating = 0, clients = 0;
+        struct client *c;
+        struct exec *x;
+        struct pool *p;
+
+        LIST_FOREACH(p, &r->m.pools, link) {
+                unsigned count[5] = { 0 }, queued = 0, cold = 0;
+                struct sandbox *sb;
+                struct turn *t;
+
+                TAILQ_FOREACH(sb, &p->sandboxes, link)
+                rig_check_sandbox(r, sb, count);
+                check(count[SANDBOX_STARTING] == p->n_starting && count[SANDBOX_WARM] == p->n_warm);
+                check(count[SANDBOX_BUSY] == p->n_busy && count[SANDBOX_SCRUBBING] == p->n_scrubbing);
+                check(!p->profile || supply_total(p) <= p->profile->max_sandboxes);
+                creating += p->n_creating;
+                TAILQ_FOREACH(t, &p->turns, link) {
+                        check(!TAILQ_EMPTY(&t->execs));
+                        TAILQ_FOREACH(x, &t->execs, queue_link) {
+                                check(x->state == EXEC_WAITING && x->turn == t && x->client);
+                                check(x->audit.caller.uid == t->uid);
+                                queued++;
+                                cold += x->cold;
+                        }
+                }
+                check(queued == p->n_queue && cold == p->n_cold);
+        }
+        check(creating == r->m.n_creating);
+        LIST_FOREACH(c, &r->m.clients, link) {
+                clients++;
+                check(!c->exec || c->exec->client == c);
+        }
+        check(clients == r->m.n_clients);
+        LIST_FOREACH(x, &r->m.execs, link)
+        check(x->state == EXEC_RUNNING ? x->sandbox && x->sandbox->exec == x : x->turn != NULL);
+}
+
+/* --- begin and end ------------------------------------------------------------------------------- */
+
+static inline int rig_low_fd(void) {
+        int fd = dup(STDERR_FILENO);
+
+        close(fd);
+        return fd;
+}
+
+static inline void rig_suppressed(void *userdata, uid_t uid, uint64_t requests, uint64_t ms) {
+        check(audit_suppressed(((struct rig *)userdata)->m.audit, uid, requests, ms) == 0);
+}
+
+/* With one sandbox that is warm. */
+static inline struct rig *rig_begin(void) {
+        static const struct broker_events on;
+        static struct rig rig;
+        static unsigned inputs;
+        struct manager *m = &rig.m;
+        int pair[2];
+
+        if (inputs == 0)
+                rig_init();
+        if (inputs++ % TRAIL_INPUTS == 0)
+                rig_open_trail();
+        memset(m, 0, sizeof(*m));
+        rig.n_pending = rig.n_created = 0;
+        rig.low_fd = rig_low_fd();
+        for (int i = 0; i < CLIENTS; i++)
+                rig.clients[i].fd = -1;
+        for (int i = 0; i < AGENTS; i++) {
+                rig.agents[i].fd = -1;
+                rig.agents[i].there = false;
+                rig.agents[i].id[0] = '\0';
+        }
+        check(sd_event_new(&m->event) >= 0);
+        check(sd_event_add_time_relative(m->event, &m->announce, CLOCK_MONOTONIC, 0, 1000, exec_announce,
+                                         m) >= 0);
+        check(sd_event_add_time_relative(m->event, &m->retire, CLOCK_MONOTONIC, 0, 1000, sandbox_retire,
+                                         m) >= 0);
+        check(sd_event_add_defer(m->event, &m->settle, pools_settle, m) >= 0);
+        check(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0);
+        rig.broker = pair[1];
+        m->broker = (struct broker){ .event = m->event,
+                                     .on = &on,
+                                     .fd = pair[0],
+                                     .welcomed = true,
+                                     .next_id = 1,
+                                     .state = ENGINE_UP };
+        m->audit = rig_audit;
+        m->rate = rate_new(rig_suppressed, &rig);
+        m->swept = true;
+        m->policy = (struct peer_policy){ .have_group = true, .group = getgid() };
+        m->listen_fd = rig_listen(&rig.address, &rig.address_len);
+        rig_reload(&rig, 0);
+        rig_settle(&rig);
+        rig_answer(&rig, 0); /* the image */
+        rig_settle(&rig);
+        rig_answer(&rig, 0); /* the first sandbox */
+        rig_agent(&rig, 0, "scrub=yes\n");
+        rig_settle(&rig);
+        return &rig;
+}
+
+static inline void rig_finish(struct rig *r) {
+        struct manager *m = &r->m;
+        struct pool *p;
+
+        m->stopping = true;
+        for (int i = 0; i < CLIENTS; i++)
+                r->clients[i].fd = close_fd(r->clients[i].fd);
+        rig_settle(r);
+        LIST_FOREACH(p, &m->pools, link)
+        while (!TAILQ_EMPTY(&p->sandboxes))
+                sandbox_discard(TAILQ_FIRST(&p->sandboxes), NULL);
+        for (int i = 0; i < AGENTS; i++)
+                r->agents[i].fd = close_fd(r->agents[i].fd);
+        rig_settle(r);
+        while (r->n_pending > 0)
+                rig_answer(r, 255);
+        rig_settle(r);
+        rig_check(r);
+        check(LIST_EMPTY(&m->execs) && LIST_EMPTY(&m->clients) && m->n_creating == 0);
+        broker_done(&m->broker);
+        rate_free(m->rate);
+        pools_free(m);
+        sd_event_source_disable_unref(m->announce);
+        sd_event_source_disable_unref(m->retire);
+        sd_event_source_disable_unref(m->settle);
+        sd_event_unref(m->event);
+        close(r->broker);
+        close(m->listen_fd);
+        check(rig_low_fd() == r->low_fd);
+}
