@@ -42,13 +42,14 @@ mapfile -t sh_files < <(
 )
 mapfile -t man_files < <(files 'man/*.[1-8]')
 
-# The analyzer's findings are warnings, so that it looks at every file before it gives up.
+# Without optimisation, which hides the code's own shape from it. GCC 12 calls leaked what is stored behind a
+# pointer: leaks are found by the sanitizer's run of the tests (make asan).
 analyze() {
 	local f rc=0
 	for f in "${c_files[@]}"; do
 		case $f in src/*) ;; *) continue ;; esac
-		gcc -std=gnu17 -D_GNU_SOURCE -Isrc -DVERSION='""' -DLIBEXEC='""' -O1 -fanalyzer \
-			-Werror -c -o /dev/null "$f" || rc=1
+		gcc -std=gnu17 -D_GNU_SOURCE -Isrc -DVERSION='""' -DLIBEXEC='""' -O0 -fanalyzer \
+			-Wno-analyzer-malloc-leak -Wno-analyzer-mismatching-deallocation -Werror -c -o /dev/null "$f" || rc=1
 	done
 	return $rc
 }

@@ -6,11 +6,13 @@
  * It confines itself first, then connects out to the manager, says what it sees of its confinement, and
  * serves commands until the manager says BYE or stays away for RECONNECT_MS.
  */
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -84,6 +86,26 @@ static int parse_args(struct agent *a, int argc, char *args[], uint32_t *ret_rec
         return 0;
 }
 
+/* What the linker resolved (GOT, vtables of pointers) is written once, at the start. A dynamic loader closes it
+ * then for whoever asked by -z relro; musl's start of a static program does not. */
+static int seal_relro(void) {
+        extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
+        const char *base = (const char *)&__ehdr_start;
+        const Elf64_Phdr *ph = (const Elf64_Phdr *)(const void *)(base + __ehdr_start.e_phoff);
+        uintptr_t page = getauxval(AT_PAGESZ);
+
+        for (unsigned i = 0; i < __ehdr_start.e_phnum; i++) {
+                uintptr_t from = (uintptr_t)base + ph[i].p_vaddr, to = from + ph[i].p_memsz;
+
+                from -= from % page;
+                to -= to % page;
+                if (ph[i].p_type == PT_GNU_RELRO && to > from &&
+                    mprotect((void *)from, to - from, PROT_READ) < 0)
+                        return -errno;
+        }
+        return 0;
+}
+
 /* Nothing of the host's stays open, nobody may look into this process, and every signal waits. */
 static int confine(struct agent *a) {
         static const struct rlimit no_core = { 0, 0 };
@@ -98,6 +120,8 @@ static int confine(struct agent *a) {
         for (int signo = 1; signo < NSIG; signo++)
                 syscall(SYS_rt_sigaction, signo, (const uint64_t[4]){ 0 }, NULL, NSIG / 8);
         if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || setrlimit(RLIMIT_CORE, &no_core) < 0)
+                return -errno;
+        if (seal_relro() < 0 || syscall(SYS_close_range, 3, ~0u, 0) < 0)
                 return -errno;
         fd = open("/dev/null", O_RDWR | O_CLOEXEC);
         if (fd < 0)

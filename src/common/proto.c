@@ -29,16 +29,11 @@ const char *cause_name(uint8_t cause) {
 }
 
 static const char *const scrub_check_names[SCRUB_CHECKS] = {
-        [SCRUB_CLEAN] = "clean",
-        [SCRUB_PROCESSES] = "processes",
-        [SCRUB_FILES] = "files",
-        [SCRUB_ATTRIBUTES] = "attributes",
-        [SCRUB_BLOCKS] = "blocks",
-        [SCRUB_SYSV_IPC] = "sysv_ipc",
-        [SCRUB_QUEUES] = "queues",
-        [SCRUB_SOCKETS] = "sockets",
-        [SCRUB_MOUNTS] = "mounts",
-        [SCRUB_UNPROVED] = "unproved",
+        [SCRUB_CLEAN] = "clean",   [SCRUB_PROCESSES] = "processes",
+        [SCRUB_FILES] = "files",   [SCRUB_ATTRIBUTES] = "attributes",
+        [SCRUB_BLOCKS] = "blocks", [SCRUB_SYSV_IPC] = "sysv_ipc",
+        [SCRUB_QUEUES] = "queues", [SCRUB_SOCKETS] = "sockets",
+        [SCRUB_MOUNTS] = "mounts", [SCRUB_UNPROVED] = "unproved",
 };
 
 const char *scrub_check_name(uint8_t check) {

@@ -182,13 +182,11 @@ static void take(struct manager *m, int fd) {
 }
 
 void client_accept(struct manager *m) {
-        for (int i = 0; i < 64; i++) {
-                int fd = accept4(m->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        /* One at a time: the loop says at once when there are more, and most often there are none. */
+        int fd = accept4(m->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-                if (fd < 0)
-                        return;
+        if (fd >= 0)
                 take(m, fd);
-        }
 }
 
 void clients_check(struct manager *m, uint64_t now) {

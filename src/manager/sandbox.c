@@ -25,6 +25,7 @@ static const bool moves[5][5] = {
         [SANDBOX_SCRUBBING] = { [SANDBOX_WARM] = true, [SANDBOX_GONE] = true },
 };
 
+/* NULL for the one state that is not counted. */
 static unsigned *counter(struct sandbox *sb) {
         switch (sb->state) {
         case SANDBOX_STARTING:
@@ -45,7 +46,9 @@ void sandbox_set_state(struct sandbox *sb, enum sandbox_state to) {
 
         if (!moves[sb->state][to])
                 abort();
-        (*counter(sb))--;
+        n = counter(sb);
+        if (n)
+                (*n)--;
         sb->state = to;
         sb->since_ms = now_ms();
         n = counter(sb);
@@ -148,6 +151,8 @@ static int on_scrubbed(struct sandbox *sb, const struct frame *f) {
 
 /* Its command has ended. */
 static void ended(struct sandbox *sb) {
+        /* Its user may have been at his bound, which is over all profiles. */
+        pools_changed(sb->pool->m);
         if (!sb->returns) {
                 retire(sb);
                 return;

@@ -87,9 +87,11 @@ static void text(FILE *f, struct manager *m) {
         info_value(m, ENGINE_INFO_API, api, sizeof(api));
         fprintf(f,
                 "hermes-sandboxd %s, up %" PRIu64 " s: %" PRIu64 " commands (%" PRIu64 " warm), %" PRIu64
-                " rejected, %u callers connected\n",
-                VERSION, (now_ms() - m->started_ms) / 1000, m->n_done, m->n_hits, m->n_rejected,
-                m->n_clients);
+                " rejected",
+                VERSION, (now_ms() - m->started_ms) / 1000, m->n_done, m->n_hits, m->n_rejected);
+        if (m->n_suppressed)
+                fprintf(f, " (%" PRIu64 " over limits.exec_rate)", m->n_suppressed);
+        fprintf(f, ", %u callers connected\n", m->n_clients);
         /* The broker's line for "not enabled" begins with just these words. */
         if (m->broker.state == ENGINE_NOT_ENABLED)
                 fprintf(f, "engine: %s", m->broker.state_text);

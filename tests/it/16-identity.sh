@@ -45,7 +45,8 @@ attacks() {
 		my $buf = "\0" x 64;
 		try("ptrace", 16, 1, 0, 0);
 		try("ptrace", 0x4206, 1, 0, 0);
-		try("process_vm_readv", 1, $buf, 0, $buf, 0, 0);
+		my $iov = pack("QQ", unpack("Q", pack("P", $buf)), 8);
+		try("process_vm_readv", 1, $iov, 1, $iov, 1, 0);
 		try("keyctl", 0, -3, 1);
 		try("add_key", "user", "a", "b", 1, -3);
 		try("request_key", "user", "a", 0, -3);

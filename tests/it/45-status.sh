@@ -17,7 +17,7 @@ text() {
 	text=$(hs status)
 	expect_match '^hermes-sandboxd [0-9.]+, up [0-9]+ s: [0-9]+ commands \([0-9]+ warm\), [0-9]+ rejected, 1 callers connected' "$text"
 	expect_match $'\nengine: up, version [^\n]+, API 1\.[0-9]+\n' "$text"
-	expect_match $'\npool default: 2 of 2 warm, 0 starting, 0 busy, 0 waiting; image debian:bookworm-slim, reuse replace\n' "$text"
+	expect_match $'\npool default: 2 of 2 warm, 0 starting, 0 busy, 0 waiting; image debian:bookworm-slim, reuse scrub\n' "$text"
 	expect_match $'\npool other: 0 of 0 warm, ' "$text"
 	expect_match $'\n  waf_mode: unenforced \\(no MCP server in this version\\)' "$text"
 	expect_match $'\n  allowed_file_paths: unenforced ' "$text"
@@ -56,12 +56,14 @@ layers() {
 it_case "each layer has a state and a reason" layers
 
 counts() {
-	local before after
-	before=$(hs status --json | jq '.commands, .commands_warm, .rejected, .audit.trail_lines' | paste -sd' ')
+	local wanted
+	counted() { hs status --json | jq '.commands, .commands_warm, .rejected, .audit.trail_lines' | paste -sd' '; }
+	wanted=$(counted | awk '{ print $1 + 1, $2 + 1, $3 + 1, $4 + 3 }')
 	hs exec true
 	hs exec --profile nowhere true 2>/dev/null || true
-	after=$(hs status --json | jq '.commands, .commands_warm, .rejected, .audit.trail_lines' | paste -sd' ')
-	expect_eq "$after" "$(awk '{ print $1 + 1, $2 + 1, $3 + 1, $4 + 2 }' <<<"$before")"
+	# The line of the command, that of its scrub, which comes a moment later, and that of the refusal.
+	as_wanted() { [ "$(counted)" = "$wanted" ]; }
+	wait_for 10 as_wanted || fail "found $(counted), expected $wanted"
 }
 it_case "it counts commands, refusals and audit lines" counts
 
