@@ -69,7 +69,7 @@ void audit_exec_id(char id[PROTO_EXEC_ID + 1]);
  * command must not run. */
 int audit_exec_start(struct audit *a, const struct audit_exec *x);
 
-/* After its end, exactly once for each successful start. -errno as above; the result then carries it. */
+/* After its end, exactly once for each successful start. -errno as above, for the log. */
 int audit_exec_end(struct audit *a, const struct audit_exec *x, const struct audit_end *end);
 
 /* A request that was refused before anything ran: too long (@length > 0: bytes of the command), not

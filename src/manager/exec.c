@@ -365,15 +365,15 @@ static void end(struct exec *x, const struct exited *e) {
                                  .wall_us = r.wall_us,
                                  .lines = r.lines[0],
                                  .truncated = r.truncated };
-        if (audit_exec_end(x->m->audit, &x->audit, &ae) < 0)
-                snprintf(message, sizeof(message),
-                         "the command ran, but its end could not be recorded: see "
-                         "journalctl -u hermes-sandbox-pool");
         x->m->n_done++;
         x->m->n_hits += x->pool_hit;
         sb->exec = NULL;
+        /* First the caller, who waits; then the records, for which nobody does. The command has ended, and were
+         * this process to end just here, the next one would find the open exec and close it. */
         if (x->client)
                 client_finish(x->client, FRAME_RESULT, buf, (size_t)result_encode(&r, buf, sizeof(buf)));
+        if (audit_exec_end(x->m->audit, &x->audit, &ae) < 0)
+                log_line(LOG_P_ERROR, "exec %s: its end could not be recorded", x->id);
         exec_free(x);
 }
 
