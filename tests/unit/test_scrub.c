@@ -370,11 +370,26 @@ static void objects_left(void **state) {
         cleaned(&(struct play){ .leave = leave_queues }, true);
 }
 
+/* Sockets that hold only each other go when the kernel's collector comes round, and a busy machine may let it
+ * wait for longer than the proof does: until then it must not be called clean. */
+static void collected(void) {
+        struct report r;
+
+        for (int i = 0; i < 50; i++) {
+                r = play(&(struct play){ .leave = leave_in_flight });
+                assert_string_equal(r.why, "");
+                if (r.scrub[0].s.check == SCRUB_CLEAN)
+                        return;
+                assert_true(r.scrub[0].s.check == SCRUB_BLOCKS || r.scrub[0].s.check == SCRUB_SOCKETS);
+        }
+        fail_msg("never collected");
+}
+
 static void processes_left(void **state) {
         (void)state;
         cleaned(&(struct play){ .leave = leave_process }, true);
         cleaned(&(struct play){ .leave = leave_process, .spare = true }, true);
-        cleaned(&(struct play){ .leave = leave_in_flight }, true);
+        collected();
 }
 
 /* Each of these is seen by its own check, which says where. */
