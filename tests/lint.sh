@@ -37,7 +37,7 @@ lint() {
 mapfile -t c_files < <(files 'src/*.c' 'tests/*.c')
 mapfile -t h_files < <(files 'src/*.h' 'tests/*.h')
 mapfile -t sh_files < <(
-	files '*.sh' tests/run bench/run .ci/run
+	files '*.sh' tests/run tests/vm/run tests/vm/guest bench/run .ci/run
 	files 'debian/*.postinst' 'debian/*.prerm' 'debian/*.postrm' 'debian/*.preinst'
 )
 mapfile -t man_files < <(files 'man/*.[1-8]')

@@ -89,13 +89,12 @@ static int parse_args(struct agent *a, int argc, char *args[], uint32_t *ret_rec
 /* What the linker resolved (GOT, vtables of pointers) is written once, at the start. A dynamic loader closes it
  * then for whoever asked by -z relro; musl's start of a static program does not. */
 static int seal_relro(void) {
-        extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
-        const char *base = (const char *)&__ehdr_start;
-        const Elf64_Phdr *ph = (const Elf64_Phdr *)(const void *)(base + __ehdr_start.e_phoff);
-        uintptr_t page = getauxval(AT_PAGESZ);
+        extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+        const Elf64_Phdr *ph = (const Elf64_Phdr *)getauxval(AT_PHDR);
+        uintptr_t page = getauxval(AT_PAGESZ), base = (uintptr_t)__ehdr_start;
 
-        for (unsigned i = 0; i < __ehdr_start.e_phnum; i++) {
-                uintptr_t from = (uintptr_t)base + ph[i].p_vaddr, to = from + ph[i].p_memsz;
+        for (unsigned long i = 0; i < getauxval(AT_PHNUM); i++) {
+                uintptr_t from = base + ph[i].p_vaddr, to = from + ph[i].p_memsz;
 
                 from -= from % page;
                 to -= to % page;

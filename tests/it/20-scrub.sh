@@ -41,7 +41,7 @@ TRAIL=$HST_DIR/log/sandbox-audit.log
 mapfile -t residues < <("$CANARY" list)
 [ ${#residues[@]} -gt 40 ]
 for residue in "${residues[@]}"; do
-	case $residue in time-wait*) ;; *) it_case "$residue is gone, the sandbox stays" removed "$residue" ;; esac
+	case $residue in time-wait* | in-flight) ;; *) it_case "$residue is gone, the sandbox stays" removed "$residue" ;; esac
 done
 
 together() {
@@ -49,7 +49,7 @@ together() {
 	look
 	cid=$CID
 	leave file-tmp file-home file-shm odd-names closed-dirs-tmp closed-dirs-shm links-home nodes deep sysv-shm \
-		sysv-msg sysv-sem queue queue-odd posix-sem process process-stopped process-holding in-flight self \
+		sysv-msg sysv-sem queue queue-odd posix-sem process process-stopped process-holding self \
 		home-times home-sticky home-000
 	expect_eq "$cid" "$CID"
 	unchanged "$cid"
@@ -114,6 +114,23 @@ too_many() {
 	fi
 }
 it_case "as many files as the memory holds: they are gone, or the sandbox is" too_many
+
+# Sockets that hold only each other go when the kernel's collector comes round, and what else is on its way in
+# the machine may keep it from them: then the sandbox goes.
+in_flight() {
+	local cid
+	look
+	cid=$CID
+	canary leave in-flight
+	expect_eq "$cid" "$CID"
+	proof_of "$cid" "$EXEC"
+	case $CHECK in
+	clean) unchanged "$cid" ;;
+	blocks | sockets) thrown_away "$cid" "$CHECK" ;;
+	*) fail "the proof of in-flight says $CHECK" ;;
+	esac
+}
+it_case "a file in flight between sockets that are: it is gone, or the sandbox is" in_flight
 
 not_started() {
 	local cid
