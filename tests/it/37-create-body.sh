@@ -193,6 +193,7 @@ it_case "PID 1 has three capabilities, a command has none" privileges
 nothing_left() {
 	it_stop
 	# The engine's list may show for a moment what it says is gone.
+	# shellcheck disable=SC2317 # called by wait_for
 	none() { [ -z "$(docker_ ps -aq)$(docker_ volume ls -q)" ]; }
 	wait_for 5 none || fail "left: $(docker_ ps -aq) $(docker_ volume ls -q)"
 }

@@ -62,6 +62,7 @@ counts() {
 	hs exec true
 	hs exec --profile nowhere true 2>/dev/null || true
 	# The line of the command, that of its scrub, which comes a moment later, and that of the refusal.
+	# shellcheck disable=SC2317 # called by wait_for
 	as_wanted() { [ "$(counted)" = "$wanted" ]; }
 	wait_for 10 as_wanted || fail "found $(counted), expected $wanted"
 }
