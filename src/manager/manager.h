@@ -109,7 +109,7 @@ struct pool {
         TAILQ_HEAD(sandboxes, sandbox) sandboxes; /* the one that became warm last at the end */
         unsigned n_warm, n_creating, n_busy, n_starting, n_scrubbing;
         TAILQ_HEAD(, turn) turns; /* the users that wait, the one whose turn it is first */
-        unsigned n_queue, n_cold; /* execs that wait; of these, who waits for a cold start */
+        unsigned n_queue;         /* execs that wait */
         bool changed;             /* pools_settle() is to look at it */
         bool used, shared;        /* somebody's command ran here; commands of two users did */
         uid_t first_uid;          /* whose, the first time */
@@ -166,7 +166,7 @@ struct turn {
         struct pool *pool;
         uid_t uid;
         TAILQ_HEAD(, exec) execs;
-        unsigned n_cold;
+        unsigned n_cold;    /* of these, who waits for a cold start */
         uint64_t served_ms; /* when one of them last got a sandbox, or the first came */
         sd_event_source *timer;
 };

@@ -27,7 +27,6 @@ static void go_cold(struct exec *x) {
                 return;
         x->cold = true;
         x->turn->n_cold++;
-        x->pool->n_cold++;
 }
 
 /* When @x shall be given a cold start. */
@@ -134,10 +133,8 @@ void queue_leave(struct exec *x) {
 
         TAILQ_REMOVE(&t->execs, x, queue_link);
         p->n_queue--;
-        if (x->cold) {
+        if (x->cold)
                 t->n_cold--;
-                p->n_cold--;
-        }
         x->cold = false;
         x->turn = NULL;
         if (!TAILQ_EMPTY(&t->execs))

@@ -420,7 +420,7 @@ static inline void rig_check(struct rig *r) {
         struct pool *p;
 
         LIST_FOREACH(p, &r->m.pools, link) {
-                unsigned count[5] = { 0 }, queued = 0, cold = 0;
+                unsigned count[5] = { 0 }, queued = 0;
                 struct sandbox *sb;
                 struct turn *t;
 
@@ -431,6 +431,8 @@ static inline void rig_check(struct rig *r) {
                 check(!p->profile || supply_total(p) <= p->profile->max_sandboxes);
                 creating += p->n_creating;
                 TAILQ_FOREACH(t, &p->turns, link) {
+                        unsigned cold = 0;
+
                         check(!TAILQ_EMPTY(&t->execs));
                         TAILQ_FOREACH(x, &t->execs, queue_link) {
                                 check(x->state == EXEC_WAITING && x->turn == t && x->client);
@@ -438,8 +440,9 @@ static inline void rig_check(struct rig *r) {
                                 queued++;
                                 cold += x->cold;
                         }
+                        check(cold == t->n_cold);
                 }
-                check(queued == p->n_queue && cold == p->n_cold);
+                check(queued == p->n_queue);
         }
         check(creating == r->m.n_creating);
         LIST_FOREACH(c, &r->m.clients, link) {
