@@ -1,9 +1,11 @@
 /*
- * One netlink socket for the life of the manager. Each record waits for the kernel's acknowledgement,
- * which comes back within the same system call's work: there is nothing to queue and nothing to lose.
+ * One netlink socket for the life of the manager. The kernel handles a record within the call that sends it,
+ * and its acknowledgement is there when that call returns: one send, one receive, nothing to queue and nothing
+ * to lose.
  *
- * libaudit's calls know two results, success and failed. The end of an exec that nobody saw has neither,
- * so that one record (res=unknown) is put on libaudit's socket by hand, in the same form.
+ * libaudit opens the socket and says what is to be encoded. The messages are put together here, in the form
+ * of its audit_log_user_message(): that knows success and failed only, where the end of an exec that nobody
+ * saw is neither (res=unknown), and it takes two system calls more for each record.
  */
 #include "manager/audit_kernel.h"
 
@@ -30,6 +32,10 @@ static void set_state(struct audit_kernel *k, const char *state, const char *why
 }
 
 void audit_kernel_init(struct audit_kernel *k) {
+        char path[PATH_MAX];
+        struct text t;
+        ssize_t exe;
+
         /* Without it libaudit prints its own errors to stderr, or to syslog. */
         set_aumessage_mode(MSG_QUIET, DBG_NO);
         set_state(k, "unknown", "no record was sent yet");
@@ -38,6 +44,10 @@ void audit_kernel_init(struct audit_kernel *k) {
                 snprintf(k->why, sizeof(k->why), "no audit socket: %s", strerror(errno));
         if (k->fd < 0)
                 k->state = "unsupported";
+        exe = readlink("/proc/self/exe", path, sizeof(path));
+        text_init(&t, k->exe, sizeof(k->exe));
+        if (exe > 0)
+                audit_kernel_encode(&t, "exe", path, (size_t)exe);
 }
 
 void audit_kernel_done(struct audit_kernel *k) {
@@ -53,72 +63,57 @@ static bool have_audit_write(void) {
         return data[0].effective & (1u << CAP_AUDIT_WRITE);
 }
 
+/* The answer to message @seq: 0 or -errno, as the kernel says, or what went wrong with the socket. What else
+ * the kernel may send back of the message is cut off. */
 static int read_ack(int fd, uint32_t seq) {
         struct {
                 struct nlmsghdr head;
                 struct nlmsgerr err;
-                char echo[NLMSG_SPACE(AUDIT_RECORD_MAX)];
         } answer;
         struct pollfd p = { .fd = fd, .events = POLLIN };
 
         for (;;) {
-                ssize_t n;
-                int r = poll(&p, 1, ACK_TIMEOUT_MS);
+                ssize_t n = recv(fd, &answer, sizeof(answer), MSG_DONTWAIT);
 
-                if (r < 0 && errno == EINTR)
-                        continue;
-                if (r <= 0)
-                        return r < 0 ? -errno : -ETIMEDOUT;
-                n = recv(fd, &answer, sizeof(answer), MSG_DONTWAIT);
-                if (n < 0 && (errno == EINTR || errno == EAGAIN))
-                        continue;
-                if (n < 0)
+                if (n < 0 && errno == EAGAIN && poll(&p, 1, ACK_TIMEOUT_MS) == 0)
+                        return -ETIMEDOUT;
+                if (n < 0 && errno != EAGAIN && errno != EINTR)
                         return -errno;
-                if ((size_t)n < sizeof(answer.head) + sizeof(answer.err) ||
-                    answer.head.nlmsg_seq != seq || answer.head.nlmsg_type != NLMSG_ERROR)
-                        continue;
-                return answer.err.error;
+                if (n == sizeof(answer) && answer.head.nlmsg_seq == seq &&
+                    answer.head.nlmsg_type == NLMSG_ERROR)
+                        return answer.err.error;
         }
 }
 
-static int send_unknown(struct audit_kernel *k, int type, const char *fields) {
-        static uint32_t seq = 0x40000000; /* apart from libaudit's own count */
+static int send_record(struct audit_kernel *k, int type, const char *fields, enum audit_res res) {
+        static const char *const words[] = {
+                [AUDIT_RES_FAILED] = "failed",
+                [AUDIT_RES_SUCCESS] = "success",
+                [AUDIT_RES_UNKNOWN] = "unknown",
+        };
         struct {
                 struct nlmsghdr head;
-                char text[AUDIT_RECORD_MAX];
-        } m = { 0 };
-        struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
-        char exe[PATH_MAX];
-        ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe));
+                char text[AUDIT_RECORD_MAX + AUDIT_EXE_MAX + 64];
+        } m;
         struct text t;
 
         text_init(&t, m.text, sizeof(m.text));
-        text_addf(&t, "%s", fields);
-        if (n > 0)
-                audit_kernel_encode(&t, "exe", exe, (size_t)n);
-        text_addf(&t, " hostname=? addr=? terminal=? res=unknown");
+        text_add(&t, fields, strlen(fields));
+        text_add(&t, k->exe, strlen(k->exe));
+        /* Host, address and terminal are not ours. */
+        text_addf(&t, " hostname=? addr=? terminal=? res=%s", words[res]);
         if (t.bad)
                 return -EMSGSIZE;
-        m.head.nlmsg_len = NLMSG_LENGTH((uint32_t)t.len + 1);
-        m.head.nlmsg_type = (uint16_t)type;
-        m.head.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
-        m.head.nlmsg_seq = ++seq;
-        if (sendto(k->fd, &m, m.head.nlmsg_len, 0, (struct sockaddr *)&kernel, sizeof(kernel)) < 0)
+        m.head = (struct nlmsghdr){
+                .nlmsg_len = NLMSG_LENGTH((uint32_t)t.len + 1),
+                .nlmsg_type = (uint16_t)type,
+                .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK,
+                .nlmsg_seq = ++k->seq,
+        };
+        /* Without an address it goes to the kernel. */
+        if (send(k->fd, &m, m.head.nlmsg_len, 0) < 0)
                 return -errno;
-        return read_ack(k->fd, seq);
-}
-
-static int send_record(struct audit_kernel *k, int type, const char *fields, enum audit_res res) {
-        int r;
-
-        if (res == AUDIT_RES_UNKNOWN)
-                return send_unknown(k, type, fields);
-        errno = 0;
-        /* Host, address and terminal are not ours: "?" spares libaudit the search for them. */
-        r = audit_log_user_message(k->fd, type, fields, "?", "?", "?", res);
-        if (r > 0)
-                return 0;
-        return r < 0 && errno > 0 ? -errno : -EPERM;
+        return read_ack(k->fd, k->seq);
 }
 
 int audit_kernel_send(struct audit_kernel *k, int type, const char *fields, enum audit_res res) {

@@ -1,22 +1,25 @@
 /*
- * Records in the kernel's audit trail, through libaudit. A record counts only when the kernel has
- * acknowledged it.
+ * Records in the kernel's audit trail. A record counts only when the kernel has acknowledged it.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "manager/escape.h"
 
-/* The kernel cuts the text of a user record at 8560 bytes (AUDIT_MESSAGE_TEXT_MAX); what libaudit adds
- * (exe=, hostname=, addr=, terminal=, res=) takes up to 4 KiB of path. */
+/* Bytes of the fields, and of the exe= that is added to them: with hostname=, addr=, terminal= and res= it is
+ * less than where the kernel cuts the text of a user record (AUDIT_MESSAGE_TEXT_MAX in linux/audit.h). */
 #define AUDIT_RECORD_MAX 6144
+#define AUDIT_EXE_MAX 2048
 
 enum audit_res { AUDIT_RES_FAILED = 0, AUDIT_RES_SUCCESS = 1, AUDIT_RES_UNKNOWN = 2 };
 
 struct audit_kernel {
-        int fd; /* -1: no socket */
+        int fd;                  /* -1: no socket */
+        uint32_t seq;            /* of the last message */
+        char exe[AUDIT_EXE_MAX]; /* " exe=" and the program's own path; "" where that is longer */
         const char *state;
         char why[160];
 };
@@ -27,8 +30,8 @@ void audit_kernel_done(struct audit_kernel *k);
 
 /*
  * Sends one record of @type (AUDIT_USER_CMD, AUDIT_TRUSTED_APP) with @fields, "name=value …". 0: the
- * kernel acknowledged it. -errno otherwise, -EPERM where libaudit gives no reason (it turns EPERM and
- * ECONNREFUSED into 0); -ENOTCONN without a socket. k->state and k->why follow.
+ * kernel acknowledged it. -errno otherwise: the kernel's answer, or why there is none (-ETIMEDOUT after a second);
+ * -ENOTCONN without a socket. k->state and k->why follow.
  */
 int audit_kernel_send(struct audit_kernel *k, int type, const char *fields, enum audit_res res);
 
