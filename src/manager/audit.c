@@ -269,22 +269,15 @@ int audit_recover(struct audit *a) {
         const struct audit_end end = { .unknown = true };
         struct audit_open_exec o;
         bool recorded;
-        int r;
 
-        for (size_t i = 0;; i++) {
-                r = audit_state_next(a->state, &i, &o);
-                if (r <= 0)
-                        break;
-                r = record_end(a, &o, &end, &recorded);
+        for (size_t i = 0; audit_state_next(a->state, &i, &o); i++) {
+                int r = record_end(a, &o, &end, &recorded);
+
                 if (r < 0)
                         return r;
-                r = audit_state_clear(a->state, i);
-                if (r < 0)
-                        break;
+                audit_state_clear(a->state, i);
         }
-        if (r < 0)
-                a->counts.failures++;
-        return r;
+        return 0;
 }
 
 void audit_counts(const struct audit *a, struct audit_counts *ret) {

@@ -1,7 +1,14 @@
 /*
- * Slot i stands at byte i * SLOT of the file: the fields (wire.h), zeros, and the first bytes of a
- * SHA-256 over all before them, so that a slot that was written in part is known as such. A free slot is
- * all zeros. Memory holds the id of each open slot; the file is read only at the start.
+ * Slot i stands at byte i * SLOT of the file: the fields (wire.h), zeros, and last the first bytes of a
+ * SHA-256 over all before them. The whole file is mapped: what is stored there is in the page cache at once, and
+ * stays when this process is killed, as what write() has taken would.
+ *
+ * The check makes a slot: it is stored after the fields, and set to zero, alone, to free it. So a process that is
+ * killed in between leaves either a whole slot or a free one. One whose check is wrong was torn by a crash
+ * of the machine, and is known as such.
+ *
+ * The blocks are taken from the file system before they are mapped: a store never finds it full. Memory holds the
+ * id of each open slot.
  */
 #include "manager/audit_state.h"
 
@@ -10,6 +17,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,30 +28,41 @@
 
 #define SLOT 512
 #define CHECK 8
+#define CHECK_AT (SLOT - CHECK)
+/* The file grows by this many slots: some pages. */
+#define GROW_SLOTS 64
 #define UNREADABLE "?"
 
 struct audit_state {
         int fd;
-        size_t n_slots;                 /* in the file and in ids */
+        uint8_t *map;                   /* NULL while the file is empty */
+        size_t n_slots;                 /* in the file, the map and ids */
         size_t first_free;              /* no slot before it is free */
         char (*ids)[PROTO_EXEC_ID + 1]; /* "": free */
 };
 
-static void checksum(const uint8_t slot[SLOT], uint8_t ret[CHECK]) {
+static uint64_t checksum(const uint8_t slot[CHECK_AT]) {
         uint8_t digest[SHA256_DIGEST_SIZE];
         struct sha256_ctx ctx;
+        uint64_t check;
 
         sha256_init(&ctx);
-        sha256_update(&ctx, SLOT - CHECK, slot);
+        sha256_update(&ctx, CHECK_AT, slot);
         sha256_digest(&ctx, sizeof(digest), digest);
-        memcpy(ret, digest, CHECK);
+        memcpy(&check, digest, sizeof(check));
+        return check;
 }
 
-static int slot_encode(const struct audit_open_exec *x, uint8_t slot[SLOT]) {
+/* The slot's last word, which makes it one; 0: it is free. */
+static uint64_t *check_of(struct audit_state *s, size_t i) {
+        return (uint64_t *)(void *)(s->map + i * SLOT + CHECK_AT);
+}
+
+static int slot_encode(const struct audit_open_exec *x, uint8_t slot[CHECK_AT]) {
         struct wire_out out;
 
-        memset(slot, 0, SLOT);
-        wire_out_init(&out, slot, SLOT - CHECK);
+        memset(slot, 0, CHECK_AT);
+        wire_out_init(&out, slot, CHECK_AT);
         wire_put_str(&out, x->exec_id);
         wire_put_str(&out, x->container_id);
         wire_put_str(&out, x->profile);
@@ -54,10 +73,7 @@ static int slot_encode(const struct audit_open_exec *x, uint8_t slot[SLOT]) {
         wire_put_u8(&out, x->pool_hit);
         wire_put_u64(&out, x->command_total);
         wire_put_blob(&out, x->command, x->command_len);
-        if (out.bad)
-                return -EMSGSIZE;
-        checksum(slot, slot + SLOT - CHECK);
-        return 0;
+        return out.bad ? -EMSGSIZE : 0;
 }
 
 static void get_text(struct wire_in *in, char *ret, size_t cap) {
@@ -67,15 +83,13 @@ static void get_text(struct wire_in *in, char *ret, size_t cap) {
                 memcpy(ret, s, strlen(s) + 1);
 }
 
-static void slot_decode(const uint8_t slot[SLOT], struct audit_open_exec *ret) {
-        uint8_t check[CHECK];
+static void slot_decode(const uint8_t slot[CHECK_AT], uint64_t check, struct audit_open_exec *ret) {
         const uint8_t *command;
         struct wire_in in;
         uint32_t len = 0;
 
         memset(ret, 0, sizeof(*ret));
-        checksum(slot, check);
-        wire_in_init(&in, slot, SLOT - CHECK);
+        wire_in_init(&in, slot, CHECK_AT);
         get_text(&in, ret->exec_id, sizeof(ret->exec_id));
         get_text(&in, ret->container_id, sizeof(ret->container_id));
         get_text(&in, ret->profile, sizeof(ret->profile));
@@ -89,7 +103,7 @@ static void slot_decode(const uint8_t slot[SLOT], struct audit_open_exec *ret) {
         if (command)
                 memcpy(ret->command, command, len);
         ret->command_len = (uint16_t)len;
-        if (!in.bad && ret->exec_id[0] && memcmp(check, slot + SLOT - CHECK, CHECK) == 0)
+        if (!in.bad && ret->exec_id[0] && checksum(slot) == check)
                 return;
         *ret = (struct audit_open_exec){ .exec_id = UNREADABLE,
                                          .container_id = UNREADABLE,
@@ -97,21 +111,10 @@ static void slot_decode(const uint8_t slot[SLOT], struct audit_open_exec *ret) {
         ret->caller.uid = ret->caller.loginuid = UINT32_MAX;
 }
 
-static int slot_write(struct audit_state *s, size_t i, const uint8_t slot[SLOT]) {
-        ssize_t n = pwrite(s->fd, slot, SLOT, (off_t)(i * SLOT));
-
-        if (n < 0)
-                return -errno;
-        return n == SLOT ? 0 : -ENOSPC;
-}
-
-static int slot_read(struct audit_state *s, size_t i, uint8_t slot[SLOT]) {
-        memset(slot, 0, SLOT);
-        return pread(s->fd, slot, SLOT, (off_t)(i * SLOT)) < 0 ? -errno : 0;
-}
-
-static int grow(struct audit_state *s, size_t n) {
+/* Brings file, map and ids to @n slots. */
+static int resize(struct audit_state *s, size_t n) {
         void *p;
+        int r;
 
         if (n > AUDIT_STATE_SLOTS)
                 return -ENOSPC;
@@ -119,6 +122,14 @@ static int grow(struct audit_state *s, size_t n) {
         if (!p)
                 return -ENOMEM;
         s->ids = p;
+        r = posix_fallocate(s->fd, 0, (off_t)(n * SLOT));
+        if (r > 0)
+                return -r;
+        p = s->map ? mremap(s->map, s->n_slots * SLOT, n * SLOT, MREMAP_MAYMOVE)
+                   : mmap(NULL, n * SLOT, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
+        if (p == MAP_FAILED)
+                return -errno;
+        s->map = p;
         memset(s->ids + s->n_slots, 0, (n - s->n_slots) * sizeof(*s->ids));
         s->n_slots = n;
         return 0;
@@ -126,9 +137,7 @@ static int grow(struct audit_state *s, size_t n) {
 
 /* The slots of an earlier life. */
 static int load(struct audit_state *s) {
-        static const uint8_t zeros[SLOT];
         struct audit_open_exec x;
-        uint8_t slot[SLOT];
         struct stat st;
         int r;
 
@@ -136,12 +145,11 @@ static int load(struct audit_state *s) {
                 return -errno;
         if (!S_ISREG(st.st_mode))
                 return -ENOTSUP;
-        r = grow(s, ((size_t)st.st_size + SLOT - 1) / SLOT);
+        r = st.st_size > 0 ? resize(s, ((size_t)st.st_size + SLOT - 1) / SLOT) : 0;
         for (size_t i = 0; r == 0 && i < s->n_slots; i++) {
-                r = slot_read(s, i, slot);
-                if (r < 0 || memcmp(slot, zeros, SLOT) == 0)
+                if (*check_of(s, i) == 0)
                         continue;
-                slot_decode(slot, &x);
+                slot_decode(s->map + i * SLOT, *check_of(s, i), &x);
                 memcpy(s->ids[i], x.exec_id, sizeof(x.exec_id));
         }
         return r;
@@ -175,13 +183,15 @@ int audit_state_open(const char *path, struct audit_state **ret, struct errmsg *
 void audit_state_free(struct audit_state *s) {
         if (!s)
                 return;
+        if (s->map)
+                munmap(s->map, s->n_slots * SLOT);
         close_fd(s->fd);
         free(s->ids);
         free(s);
 }
 
 int audit_state_add(struct audit_state *s, const struct audit_open_exec *x) {
-        uint8_t slot[SLOT];
+        uint8_t slot[CHECK_AT];
         size_t i = s->first_free;
         int r = slot_encode(x, slot);
 
@@ -191,46 +201,37 @@ int audit_state_add(struct audit_state *s, const struct audit_open_exec *x) {
                 i++;
         s->first_free = i;
         if (i == s->n_slots)
-                r = grow(s, i + 1);
-        if (r == 0)
-                r = slot_write(s, i, slot);
+                r = resize(s, i + GROW_SLOTS);
         if (r < 0)
                 return r;
+        memcpy(s->map + i * SLOT, slot, sizeof(slot));
+        __atomic_store_n(check_of(s, i), checksum(slot), __ATOMIC_RELEASE);
         memcpy(s->ids[i], x->exec_id, sizeof(x->exec_id));
         s->first_free = i + 1;
         return 0;
 }
 
-int audit_state_clear(struct audit_state *s, size_t i) {
-        static const uint8_t zeros[SLOT];
-        int r = slot_write(s, i, zeros);
-
-        if (r < 0)
-                return r;
+void audit_state_clear(struct audit_state *s, size_t i) {
+        __atomic_store_n(check_of(s, i), 0, __ATOMIC_RELEASE);
         s->ids[i][0] = 0;
         if (i < s->first_free)
                 s->first_free = i;
-        return 0;
 }
 
 int audit_state_remove(struct audit_state *s, const char *exec_id) {
         for (size_t i = 0; i < s->n_slots; i++)
-                if (s->ids[i][0] && strcmp(s->ids[i], exec_id) == 0)
-                        return audit_state_clear(s, i);
+                if (s->ids[i][0] && strcmp(s->ids[i], exec_id) == 0) {
+                        audit_state_clear(s, i);
+                        return 0;
+                }
         return -ENOENT;
 }
 
-int audit_state_next(struct audit_state *s, size_t *i, struct audit_open_exec *ret) {
-        uint8_t slot[SLOT];
-        int r;
-
+bool audit_state_next(struct audit_state *s, size_t *i, struct audit_open_exec *ret) {
         while (*i < s->n_slots && !s->ids[*i][0])
                 (*i)++;
         if (*i == s->n_slots)
-                return 0;
-        r = slot_read(s, *i, slot);
-        if (r < 0)
-                return r;
-        slot_decode(slot, ret);
-        return 1;
+                return false;
+        slot_decode(s->map + *i * SLOT, *check_of(s, *i), ret);
+        return true;
 }

@@ -1,12 +1,13 @@
 /*
- * Which execs are open: a file of fixed-size slots, so that a start and an end are one pwrite() each.
+ * Which execs are open: a file of fixed-size slots, mapped, so that a start and an end cost no system call.
  * After a SIGKILL the next life reads from it which ends are missing in the trails.
  *
- * There is no fsync: the file outlives the manager's death, and of a machine's it may lose the last
- * moments.
+ * The file outlives the manager's death. Nothing forces it to the disk: of a machine's death, which ends all
+ * sandboxes too, it may lose the last moments. A disk that fails under it ends the manager (SIGBUS).
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,9 +45,9 @@ int audit_state_add(struct audit_state *s, const struct audit_open_exec *x);
 /* Frees the slot of that exec; -ENOENT: there is none. */
 int audit_state_remove(struct audit_state *s, const char *exec_id);
 
-/* The first open slot at or behind @*i: fills *ret, sets *i to its number and returns 1; 0: none is
- * left. A slot that cannot be read (a torn write) has the exec id "?". -errno. */
-int audit_state_next(struct audit_state *s, size_t *i, struct audit_open_exec *ret);
+/* The first open slot at or behind @*i: fills *ret and sets *i to its number; false: none is left. A slot
+ * that cannot be read (torn by a crash of the machine) has the exec id "?". */
+bool audit_state_next(struct audit_state *s, size_t *i, struct audit_open_exec *ret);
 
-/* Frees slot @i. */
-int audit_state_clear(struct audit_state *s, size_t i);
+/* Frees slot @i, an open one. */
+void audit_state_clear(struct audit_state *s, size_t i);

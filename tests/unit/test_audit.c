@@ -231,7 +231,7 @@ static void test_no_room_is_no_silence(void **state) {
         signal(SIGXFSZ, SIG_IGN);
         assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
         small = old;
-        small.rlim_cur = 700; /* more than the state file, less than the trail */
+        small.rlim_cur = 700; /* less than the trail; the state file has its room already */
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
         assert_int_equal(audit_exec_end(a, &x, &ok), -EFBIG);
         assert_int_equal(audit_exec_start(a, &x), -EFBIG);
