@@ -26,6 +26,7 @@ void peer_policy_init(struct peer_policy *p) {
 /* The login uid belongs to the process behind the pid only while that process lives: the pidfd, which the
  * socket itself gives, is asked after the read. */
 static uint32_t read_loginuid(int fd, pid_t pid) {
+        static int proc = -1; /* kept open: the way from the root costs more than the rest of the path */
         _cleanup_fd_ int pidfd = -1, file = -1;
         socklen_t len = sizeof(pidfd);
         char path[64], buf[16];
@@ -34,8 +35,10 @@ static uint32_t read_loginuid(int fd, pid_t pid) {
 
         if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &len) < 0)
                 return UINT32_MAX;
-        snprintf(path, sizeof(path), "/proc/%d/loginuid", (int)pid);
-        file = open(path, O_RDONLY | O_CLOEXEC);
+        if (proc < 0)
+                proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        snprintf(path, sizeof(path), "%d/loginuid", (int)pid);
+        file = openat(proc, path, O_RDONLY | O_CLOEXEC);
         if (file < 0)
                 return UINT32_MAX;
         n = read(file, buf, sizeof(buf) - 1);
