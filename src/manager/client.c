@@ -13,6 +13,36 @@
 
 /* An answered client that does not close its end is closed after this. */
 #define LINGER_MS 5000
+/* After this what is queued for a caller is sent without the frame that it waits for. A short command ends before
+ * that, on a busy machine too, and costs its caller one wake-up alone. */
+#define ANNOUNCE_MS 20
+
+void client_announce_later(struct manager *m) {
+        if (m->announcing)
+                return;
+        m->announcing = true;
+        sd_event_source_set_time_relative(m->announce, ANNOUNCE_MS * 1000);
+        sd_event_source_set_enabled(m->announce, SD_EVENT_ONESHOT);
+}
+
+int client_announce(sd_event_source *s, uint64_t usec, void *userdata) {
+        struct manager *m = userdata;
+        uint64_t now = now_ms();
+        struct client *c;
+
+        (void)s;
+        (void)usec;
+        m->announcing = false;
+        LIST_FOREACH(c, &m->clients, link) {
+                if (c->conn.out_len == 0 || c->conn.full || (c->exec && c->exec->state == EXEC_WAITING))
+                        continue;
+                if (now - c->since_ms >= ANNOUNCE_MS)
+                        conn_flush(&c->conn);
+                else
+                        client_announce_later(m);
+        }
+        return 0;
+}
 
 void client_finish(struct client *c, uint8_t type, const void *payload, size_t len) {
         c->answered = true;
@@ -53,6 +83,7 @@ static int on_hello(struct client *c, const struct frame *f) {
                 return -EPROTO;
         c->greeted = true;
         conn_greet(&c->conn);
+        client_announce_later(c->m);
         if (h.version != FRAME_VERSION)
                 client_reject(c, EXIT_SANDBOX,
                               "the client speaks frame version %u, hermes-sandboxd %u: "

@@ -38,7 +38,7 @@ static void want(struct conn *c, uint32_t events) {
 static void want_now(struct conn *c) {
         uint32_t in = c->paused ? c->events & (EPOLLIN | EPOLLRDHUP) : EPOLLIN;
 
-        want(c, in | (c->out_len > 0 ? EPOLLOUT : 0));
+        want(c, in | (c->full ? EPOLLOUT : 0));
 }
 
 /* Keeps @len bytes for the next turn. */
@@ -99,7 +99,7 @@ static void drop_queue(struct conn *c) {
         free(c->out);
         c->out = NULL;
         c->out_start = c->out_cap = 0;
-        c->last_grows = false;
+        c->last_grows = c->full = false;
 }
 
 static int send_queue(struct conn *c) {
@@ -108,8 +108,9 @@ static int send_queue(struct conn *c) {
 
                 if (n < 0 && errno == EINTR)
                         continue;
+                c->full = n < 0 && errno == EAGAIN;
                 if (n < 0)
-                        return errno == EAGAIN ? 0 : -errno;
+                        return c->full ? 0 : -errno;
                 c->out_start += (size_t)n;
                 c->out_len -= (size_t)n;
                 c->last_grows = false;
@@ -307,14 +308,10 @@ static void send_behind(struct conn *c, struct iovec part[2]) {
                         c->last_grows = false;
                         joined(c, part[i].iov_len);
                 }
+        c->full = true;
         if (c->out_len == 0)
                 drop_queue(c);
         want_now(c);
-}
-
-/* The socket has refused what is queued already. */
-static bool is_full(const struct conn *c) {
-        return c->events & EPOLLOUT;
 }
 
 void conn_send(struct conn *c, uint8_t type, uint8_t flags, uint32_t channel, const void *payload,
@@ -324,7 +321,7 @@ void conn_send(struct conn *c, uint8_t type, uint8_t flags, uint32_t channel, co
         keep_order(c);
         if (c->fd < 0)
                 return;
-        if (is_full(c)) {
+        if (c->full) {
                 conn_queue(c, type, flags, channel, payload, len);
                 return;
         }
@@ -338,7 +335,7 @@ void conn_pass(struct conn *c, const struct frame *f, uint32_t channel) {
 
         if (c->fd < 0)
                 return;
-        if (is_full(c)) {
+        if (c->full) {
                 conn_queue(c, f->type, f->flags, channel, f->payload, f->len);
                 return;
         }

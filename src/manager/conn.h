@@ -20,6 +20,7 @@ struct conn {
 
         bool paused;  /* nothing is parsed; what was read waits in @in */
         bool overrun; /* the queue has reached its bound */
+        bool full;    /* the socket has refused what is queued: the loop sends it on */
         bool widened; /* its socket was made larger */
         uint8_t *in;
         size_t in_len;
@@ -47,7 +48,7 @@ void conn_done(struct conn *c);
 /* Sends or queues one frame. Errors show at the next turn of the loop, as on_end. */
 void conn_send(struct conn *c, uint8_t type, uint8_t flags, uint32_t channel, const void *payload,
                size_t len);
-/* Queues without sending: the next conn_send() or conn_flush() takes it along. */
+/* Queues without sending: only the next conn_send() or conn_flush() takes it along. */
 void conn_queue(struct conn *c, uint8_t type, uint8_t flags, uint32_t channel, const void *payload,
                 size_t len);
 void conn_flush(struct conn *c);

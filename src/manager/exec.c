@@ -22,9 +22,6 @@
 #include "manager/order.h"
 #include "manager/verdict.h"
 
-/* How long a caller may be left without word that its command runs. */
-#define ANNOUNCE_US 5000
-
 static const bool moves[3][3] = {
         [EXEC_WAITING] = { [EXEC_RUNNING] = true, [EXEC_ENDED] = true },
         [EXEC_RUNNING] = { [EXEC_ENDED] = true },
@@ -225,28 +222,12 @@ static void tell_started(struct exec *x) {
         struct started s = { x->id, x->container, x->profile, x->pool_hit };
         uint8_t buf[512];
 
-        /* It goes with the first frame of output or with the result, one wake-up of the caller less; a
-         * command that stays silent is announced by the timer. */
+        /* It goes with the first frame of output or with the result, one wake-up of the caller less; for a
+         * command that stays silent it is left to client_announce(). */
         conn_queue(&x->client->conn, FRAME_STARTED, 0, x->client_channel, buf,
                    (size_t)started_encode(&s, buf, sizeof(buf)));
-        if (!x->m->announcing) {
-                x->m->announcing = true;
-                sd_event_source_set_time_relative(x->m->announce, ANNOUNCE_US);
-                sd_event_source_set_enabled(x->m->announce, SD_EVENT_ONESHOT);
-        }
-}
-
-int exec_announce(sd_event_source *s, uint64_t usec, void *userdata) {
-        struct manager *m = userdata;
-        struct exec *x;
-
-        (void)s;
-        (void)usec;
-        m->announcing = false;
-        LIST_FOREACH(x, &m->execs, link)
-        if (x->client && x->state == EXEC_RUNNING)
-                conn_flush(&x->client->conn);
-        return 0;
+        x->client->since_ms = x->sandbox->since_ms;
+        client_announce_later(x->m);
 }
 
 void exec_assign(struct exec *x, struct sandbox *sb) {

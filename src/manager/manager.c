@@ -372,7 +372,7 @@ static int set_up(struct manager *m, struct errmsg *e) {
                                                on_tick, m);
         if (r >= 0)
                 r = sd_event_add_time_relative(m->event, &m->announce, CLOCK_MONOTONIC, 0, 1000,
-                                               exec_announce, m);
+                                               client_announce, m);
         if (r >= 0)
                 r = sd_event_add_time_relative(m->event, &m->retire, CLOCK_MONOTONIC, 0, 1000,
                                                sandbox_retire, m);

@@ -75,7 +75,7 @@ struct manager {
 
         int listen_fd;
         sd_event_source *listen_source, *tick;
-        sd_event_source *announce; /* sends the STARTED frames that still wait: exec_announce() */
+        sd_event_source *announce; /* sends callers the frames that still wait: client_announce() */
         bool announcing;           /* it is armed */
         sd_event_source *retire;   /* throws away the sandboxes that are spent: sandbox_retire() */
         bool retiring;             /* it is armed */
@@ -236,16 +236,20 @@ struct client {
         struct conn conn;
         struct peer peer;
         bool greeted;
-        bool answered; /* the final frame is sent; only the rest of the queue is waited for */
-        uint64_t since_ms;
-        uint32_t channel; /* of its request */
-        uint8_t *request; /* the EXEC payload so far, joined */
+        bool answered;     /* the final frame is sent; only the rest of the queue is waited for */
+        uint64_t since_ms; /* when it connected, its command began, or it was answered */
+        uint32_t channel;  /* of its request */
+        uint8_t *request;  /* the EXEC payload so far, joined */
         size_t request_len;
         uint64_t request_total; /* also what was not kept */
         struct exec *exec;
 };
 
 void client_accept(struct manager *m);
+/* HELLO and STARTED wait for the frame behind them: the first output, or the result. Where none comes for a while
+ * they are sent by the handler of m->announce, which this arms. */
+void client_announce_later(struct manager *m);
+int client_announce(sd_event_source *s, uint64_t usec, void *userdata);
 /* The last frame and then the end of the connection. */
 void client_finish(struct client *c, uint8_t type, const void *payload, size_t len);
 __attribute__((format(printf, 3, 4))) void client_reject(struct client *c, uint8_t exit_code,
@@ -288,8 +292,6 @@ void exec_request(struct client *c, uint8_t *payload, size_t len);
 void exec_assign(struct exec *x, struct sandbox *sb);
 /* It cannot be served: the line goes to the caller, exit code 125. */
 void exec_refuse(struct exec *x, const char *reason, const char *line);
-/* The handler of m->announce. */
-int exec_announce(sd_event_source *s, uint64_t usec, void *userdata);
 /* The caller has gone. */
 void exec_hangup(struct exec *x);
 /* Frames for it: from its client, from its agent. 0 or -EPROTO. */

@@ -134,7 +134,7 @@ static void step(struct rig *r, struct program *g) {
                 rig_answer(r, byte(g));
                 break;
         case 10:
-                exec_announce(NULL, 0, &r->m);
+                client_announce(NULL, 0, &r->m);
                 sandbox_retire(NULL, 0, &r->m);
                 break;
         case 11:
