@@ -76,6 +76,11 @@ static void client_free(struct client *c) {
         free(c);
 }
 
+void client_leave(struct client *c) {
+        if (c->conn.out_len == 0)
+                client_free(c);
+}
+
 static int on_hello(struct client *c, const struct frame *f) {
         struct hello h;
 

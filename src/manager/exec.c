@@ -334,6 +334,7 @@ static int on_stdin_window(struct exec *x, const struct frame *f) {
 
 static void end(struct exec *x, const struct exited *e) {
         struct sandbox *sb = x->sandbox;
+        struct client *c = x->client;
         char message[PROTO_LINE_MAX] = "";
         struct audit_end ae;
         struct result r;
@@ -351,11 +352,13 @@ static void end(struct exec *x, const struct exited *e) {
         sb->exec = NULL;
         /* First the caller, who waits; then the records, for which nobody does. The command has ended, and were
          * this process to end just here, the next one would find the open exec and close it. */
-        if (x->client)
-                client_finish(x->client, FRAME_RESULT, buf, (size_t)result_encode(&r, buf, sizeof(buf)));
+        if (c)
+                client_finish(c, FRAME_RESULT, buf, (size_t)result_encode(&r, buf, sizeof(buf)));
         if (audit_exec_end(x->m->audit, &x->audit, &ae) < 0)
                 log_line(LOG_P_ERROR, "exec %s: its end could not be recorded", x->id);
         exec_free(x);
+        if (c)
+                client_leave(c);
 }
 
 int exec_agent_frame(struct exec *x, const struct frame *f) {

@@ -250,8 +250,11 @@ void client_accept(struct manager *m);
  * they are sent by the handler of m->announce, which this arms. */
 void client_announce_later(struct manager *m);
 int client_announce(sd_event_source *s, uint64_t usec, void *userdata);
-/* The last frame and then the end of the connection. */
+/* The last frame; the connection ends when the caller closes it, or after a while. */
 void client_finish(struct client *c, uint8_t type, const void *payload, size_t len);
+/* Ends an answered one's connection at once and frees @c, unless a part of the answer still waits: what was sent
+ * the caller can read all the same. Not from @c's own frame handler. */
+void client_leave(struct client *c);
 __attribute__((format(printf, 3, 4))) void client_reject(struct client *c, uint8_t exit_code,
                                                          const char *fmt, ...);
 void clients_check(struct manager *m, uint64_t now);
