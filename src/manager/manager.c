@@ -377,7 +377,7 @@ static int set_up(struct manager *m, struct errmsg *e) {
                 r = sd_event_add_time_relative(m->event, &m->retire, CLOCK_MONOTONIC, 0, 1000,
                                                sandbox_retire, m);
         if (r >= 0)
-                r = sd_event_add_defer(m->event, &m->settle, pools_settle, m);
+                r = pools_attach(m);
         if (r < 0)
                 return errmsg_set(e, r, "event loop: %s", strerror(-r));
         m->rate = rate_new(suppressed, m);

@@ -79,13 +79,14 @@ struct manager {
         bool announcing;           /* it is armed */
         sd_event_source *retire;   /* throws away the sandboxes that are spent: sandbox_retire() */
         bool retiring;             /* it is armed */
-        sd_event_source *settle;   /* pools_settle() for those that have changed */
+        sd_event_source *settle;   /* pools_settle() before each turn of the loop */
         unsigned n_clients;
         LIST_HEAD(, client) clients;
         LIST_HEAD(, exec) execs;
         LIST_HEAD(, pool) pools;
         unsigned n_creating;
-        bool swept; /* what an earlier life left behind has been found and is being removed */
+        bool changed; /* one of the pools has */
+        bool swept;   /* what an earlier life left behind has been found and is being removed */
         bool stopping;
         bool started; /* POOL-START is recorded */
         uint64_t started_ms;
@@ -129,7 +130,8 @@ struct pool *pool_find(struct manager *m, const char *name);
  * is settled who gets what, what goes and how many creations begin. */
 void pool_changed(struct pool *p);
 void pools_changed(struct manager *m);
-/* The handler of m->settle. */
+/* Makes m->settle; 0 or -errno. */
+int pools_attach(struct manager *m);
 int pools_settle(sd_event_source *s, void *userdata);
 /* The regular part of it: what has been idle for too long. */
 void pool_check(struct pool *p, uint64_t now);

@@ -251,8 +251,7 @@ static bool step(struct pool *p) {
 }
 
 void pool_changed(struct pool *p) {
-        p->changed = true;
-        sd_event_source_set_enabled(p->m->settle, SD_EVENT_ONESHOT);
+        p->changed = p->m->changed = true;
 }
 
 void pools_changed(struct manager *m) {
@@ -267,15 +266,26 @@ int pools_settle(sd_event_source *s, void *userdata) {
         struct pool *p;
 
         (void)s;
-        LIST_FOREACH(p, &m->pools, link) {
-                if (!p->changed)
-                        continue;
-                while (step(p))
-                        ;
-                p->changed = false;
-                supply_fill(p);
+        while (m->changed) {
+                m->changed = false;
+                LIST_FOREACH(p, &m->pools, link) {
+                        if (!p->changed)
+                                continue;
+                        while (step(p))
+                                ;
+                        p->changed = false;
+                        supply_fill(p);
+                }
         }
         return 0;
+}
+
+/* A source that never comes, for what is done before each wait: a turn of the loop for it alone would cost more
+ * than it does. */
+int pools_attach(struct manager *m) {
+        int r = sd_event_add_time(m->event, &m->settle, CLOCK_MONOTONIC, UINT64_MAX, 0, NULL, m);
+
+        return r < 0 ? r : sd_event_source_set_prepare(m->settle, pools_settle);
 }
 
 void pool_check(struct pool *p, uint64_t now) {

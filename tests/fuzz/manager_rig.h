@@ -494,7 +494,7 @@ static inline struct rig *rig_begin(void) {
                                          m) >= 0);
         check(sd_event_add_time_relative(m->event, &m->retire, CLOCK_MONOTONIC, 0, 1000, sandbox_retire,
                                          m) >= 0);
-        check(sd_event_add_defer(m->event, &m->settle, pools_settle, m) >= 0);
+        check(pools_attach(m) >= 0);
         check(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0);
         rig.broker = pair[1];
         m->broker = (struct broker){ .event = m->event,

@@ -51,7 +51,7 @@ static int begin(void **state) {
         assert_true(sd_event_new(&m.event) >= 0);
         assert_true(sd_event_add_time_relative(m.event, &m.announce, CLOCK_MONOTONIC, 0, 0,
                                                client_announce, &m) >= 0);
-        assert_true(sd_event_add_defer(m.event, &m.settle, pools_settle, &m) >= 0);
+        assert_true(pools_attach(&m) >= 0);
         profile = (struct config_profile){ .name = (char *)"default",
                                            .size = 2,
                                            .max_sandboxes = 4,
