@@ -217,6 +217,53 @@ static void test_recover(void **state) {
         audit_free(a);
 }
 
+/* A slot without its last word was not finished before a SIGKILL, or was freed: nothing is open there. */
+static void test_unfinished_slot(void **state) {
+        static const char nothing[8];
+        struct audit *a = opened();
+        struct audit_exec x = exec_of("1111111111111111", "sleep 1");
+        int fd;
+
+        (void)state;
+        assert_int_equal(audit_exec_start(a, &x), 0);
+        audit_free(a);
+        fd = open(state_file, O_WRONLY | O_CLOEXEC);
+        assert_int_equal(pwrite(fd, nothing, 8, 512 - 8), 8);
+        close(fd);
+        a = opened();
+        assert_int_equal(audit_recover(a), 0);
+        assert_string_equal(line(0), "");
+        audit_free(a);
+}
+
+/* The file grows, and what stands in it stays. */
+static void test_many_open(void **state) {
+        const struct audit_end ok = { .cause = CAUSE_EXITED };
+        struct audit *a = opened();
+        struct audit_exec x;
+        char id[17];
+
+        (void)state;
+        for (int i = 0; i < 300; i++) {
+                snprintf(id, sizeof(id), "%016x", i);
+                x = exec_of(id, "sleep 1");
+                assert_int_equal(audit_exec_start(a, &x), 0);
+        }
+        for (int i = 0; i < 300; i += 2) {
+                snprintf(id, sizeof(id), "%016x", i);
+                x = exec_of(id, "sleep 1");
+                assert_int_equal(audit_exec_end(a, &x, &ok), 0);
+        }
+        audit_free(a);
+        a = opened();
+        assert_int_equal(audit_recover(a), 0);
+        assert_line(149, "POOL HIT=true");
+        for (int i = 0; i < 150; i++)
+                assert_line(150 + i, "UNKNOWN cid=89a93f85b752 cmd=\"sleep 1\" exec=0000000000000");
+        assert_string_equal(line(300), "");
+        audit_free(a);
+}
+
 static void test_no_room_is_no_silence(void **state) {
         const struct audit_end ok = { .cause = CAUSE_EXITED };
         struct audit *a = opened();
@@ -354,6 +401,8 @@ int main(void) {
                 TEST(test_scrub_and_suppressed),
                 cmocka_unit_test(test_scrub_and_suppressed_fields),
                 TEST(test_recover),
+                TEST(test_unfinished_slot),
+                TEST(test_many_open),
                 TEST(test_no_room_is_no_silence),
                 TEST(test_refused_files),
                 cmocka_unit_test(test_command_text),

@@ -274,6 +274,25 @@ static size_t fill(void) {
 }
 
 /* Bytes of one each cost one each, not a header each; streams and other frames stay apart and in order. */
+/* Neither the loop nor a pause sends what only waits for the next frame. */
+static void queued_stays_queued(void **state) {
+        static uint8_t buf[FRAME_MAX];
+
+        (void)state;
+        conn_queue(&conn, FRAME_HELLO, 0, 0, "a", 1);
+        conn_pause(&conn, true);
+        put(FRAME_STDIN, 1, "x", 1);
+        settle();
+        conn_pause(&conn, false);
+        settle();
+        put(FRAME_STDIN, 1, "y", 1);
+        settle();
+        assert_int_equal(seen_bytes, 2);
+        assert_int_equal(recv(peer, buf, 1, 0), -1);
+        conn_flush(&conn);
+        assert_int_equal(get(buf).type, FRAME_HELLO);
+}
+
 static void unread_output_joins(void **state) {
         static uint8_t buf[FRAME_MAX];
         size_t filled = fill(), before = conn.out_len, n = 0;
@@ -464,6 +483,7 @@ int main(void) {
                 CASE(pause_keeps),
                 CASE(hangup_while_paused),
                 CASE(order_of_queue_and_send),
+                CASE(queued_stays_queued),
                 CASE(unread_output_joins),
                 CASE(overrun),
                 CASE(peer_gone_while_sending),

@@ -379,6 +379,28 @@ static void the_last_use_is_not_scrubbed(void **state) {
         assert_false(pool_scrubs(&pool, sb));
 }
 
+/* Without a turn of the loop of its own, and whatever one pool's change means for another. */
+static void settled_before_the_loop_waits(void **state) {
+        struct config_profile gone = profile;
+        struct pool other = { .m = &m, .name = (char *)"other", .profile = &gone };
+        struct sandbox *sb = warm(1, 1);
+
+        (void)state;
+        TAILQ_INIT(&other.sandboxes);
+        TAILQ_INIT(&other.turns);
+        LIST_INSERT_HEAD(&m.pools, &other, link);
+        sd_event_source_set_enabled(m.announce, SD_EVENT_OFF);
+        pool_changed(&other);
+        assert_int_equal(wait_in_line(1, 'a'), 0);
+        pool_changed(&pool);
+        assert_int_equal(sd_event_run(m.event, 0), 0);
+        assert_int_equal(sb->state, SANDBOX_BUSY);
+        assert_false(m.changed || pool.changed || other.changed);
+        note();
+        assert_string_equal(order, "a");
+        LIST_REMOVE(&other, link);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void) {
@@ -394,6 +416,7 @@ int main(void) {
                 CASE(cold_at_once_where_nothing_comes_back),
                 CASE(reuse_is_said_with_its_reason),
                 CASE(the_last_use_is_not_scrubbed),
+                CASE(settled_before_the_loop_waits),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
