@@ -18,5 +18,10 @@
 #define AGENT_EXEC_GID_FIRST 1900000000u
 #define AGENT_EXEC_GID_COUNT 65536u
 
+/* A rootless engine's user namespace has 65537 ids (/etc/subgid, as useradd writes it), and a gid that is not mapped
+ * cannot be set: this range serves there. */
+#define AGENT_EXEC_GID_ROOTLESS_FIRST 40000u
+#define AGENT_EXEC_GID_ROOTLESS_COUNT 20000u
+
 /* How long an agent without its manager tries to reach it again before it ends itself. */
 #define AGENT_RECONNECT_MS 30000u

@@ -15,6 +15,10 @@
 int config_load_files(const char *path, const char *dropin_dir, bool trusted, struct config **ret,
                       struct errmsg *e);
 
+/* What engine.socket and audit.file are from now on where no file says it, as absolute paths that stay valid. Without
+ * it they are the system's. */
+void config_set_defaults(const char *engine_socket, const char *audit_file);
+
 /* One file's bytes, from memory; @name stands for it in messages. As config_load() else. */
 int config_load_memory(const char *name, const void *data, size_t len, struct config **ret,
                        struct errmsg *e);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "config/alloc.h"
+#include "config/load.h"
 #include "config/profile.h"
 #include "config/readers.h"
 #include "config/values.h"
@@ -217,6 +218,14 @@ static int read_profiles(struct config_reader *r, const struct config_node *root
         return 0;
 }
 
+static const char *default_engine_socket = "/run/docker.sock",
+                  *default_audit_file = "/var/log/hermes-sandbox/sandbox-audit.log";
+
+void config_set_defaults(const char *engine_socket, const char *audit_file) {
+        default_engine_socket = engine_socket;
+        default_audit_file = audit_file;
+}
+
 static struct config *config_defaults(void) {
         struct config *c = config_calloc(1, sizeof(*c));
 
@@ -230,8 +239,8 @@ static struct config *config_defaults(void) {
                 .log_max_bytes = 5 * MIB,
                 .log_file = config_strdup(""),
                 .audit_required = TRI_AUTO,
-                .audit_file = config_strdup("/var/log/hermes-sandbox/sandbox-audit.log"),
-                .engine_socket = config_strdup("/run/docker.sock"),
+                .audit_file = config_strdup(default_audit_file),
+                .engine_socket = config_strdup(default_engine_socket),
         };
         config_profile_init(&c->profiles[0], "default");
         return c;

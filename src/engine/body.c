@@ -40,12 +40,13 @@ static json_t *whole(json_t *j, bool ok) {
 }
 
 /* The agent takes the ids that it may use from here alone (common/agent_args.h). */
-static json_t *entrypoint(const struct config_profile *p) {
+static json_t *entrypoint(const struct config_profile *p, bool rootless) {
         json_t *a = json_array();
         bool ok = add(a, json_string(AGENT_PATH));
 
         ok = ok && add_number(a, p->uid) && add_number(a, p->gid);
-        ok = ok && add_number(a, AGENT_EXEC_GID_FIRST) && add_number(a, AGENT_EXEC_GID_COUNT);
+        ok = ok && add_number(a, rootless ? AGENT_EXEC_GID_ROOTLESS_FIRST : AGENT_EXEC_GID_FIRST);
+        ok = ok && add_number(a, rootless ? AGENT_EXEC_GID_ROOTLESS_COUNT : AGENT_EXEC_GID_COUNT);
         ok = ok && add_number(a, AGENT_RECONNECT_MS);
         return whole(a, ok);
 }
@@ -197,7 +198,7 @@ char *body_create(const struct config_profile *p, const struct body_context *ctx
         bool ok = put(b, "Image", json_string(p->image));
 
         ok = ok && put(b, "User", json_sprintf("0:%" PRIu32, (uint32_t)ctx->stream_gid));
-        ok = ok && put(b, "Entrypoint", entrypoint(p));
+        ok = ok && put(b, "Entrypoint", entrypoint(p, ctx->rootless));
         ok = ok && put(b, "Cmd", json_array());
         ok = ok && put(b, "Env", json_array());
         ok = ok && put(b, "WorkingDir", json_string("/"));

@@ -14,6 +14,7 @@ struct body_context {
         const char *stream_folder; /* this sandbox's folder on the host, absolute */
         gid_t stream_gid;          /* the group that may connect to the socket in it */
         bool cgroup_v2;            /* the engine's machine */
+        bool rootless;             /* the engine runs in a user namespace: few gids are mapped */
 };
 
 /* The JSON of POST /containers/create for a sandbox of @p: a new string, or NULL when out of memory. The

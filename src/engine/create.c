@@ -192,6 +192,7 @@ static int send_create(struct create *c, const struct config_profile *p, const u
                 .stream_folder = folder,
                 .stream_gid = b->manager_gid,
                 .cgroup_v2 = elink_cgroup_v2(b->link),
+                .rootless = elink_rootless(b->link),
         };
         struct api_request q = { .method = "POST", .timeout_ms = API_START_MS };
         char path[160];

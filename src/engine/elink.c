@@ -13,26 +13,25 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
-#include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
+#include <systemd/sd-daemon.h>
 
 #include "common/cleanup.h"
+#include "common/engine_info.h"
 #include "common/log.h"
 #include "engine/apijson.h"
 #include "engine/listing.h"
+#include "engine/membership.h"
 #include "engine/removal.h"
 #include "engine/serve.h"
 
 #define RETRY_FIRST_MS 1000
 #define RETRY_MAX_MS 5000
-#define DOCKER_GROUP "docker"
 /* Orphan records (a create whose end nobody saw) are looked at again while up. */
 #define RECHECK_MS 60000
 
@@ -49,20 +48,28 @@ struct elink {
         enum phase phase;
         enum engine_state state;
         char text[ENGINE_TEXT_MAX + 1];
-        bool cgroup_v2;
+        bool cgroup_v2, rootless;
         unsigned retry_ms;
         sd_event_source *timer;  /* the next try, or while up the next recheck */
         struct api_call *step;   /* the phase's call */
         struct api_call *events; /* the event stream */
         struct reconcile reconcile;
-        bool was_member; /* of group docker, by /etc/group at the start */
-        struct timespec group_mtime;
+        sd_event_source *group; /* the watch on /etc/group, or NULL */
+        bool was_member;        /* of the group docker */
 };
 
 static void set_phase(struct elink *l, enum phase to) {
         if (!(allowed[l->phase] & 1 << to))
                 abort();
         l->phase = to;
+}
+
+static void tell_systemd(const struct elink *l) {
+        if (l->state == ENGINE_UP)
+                sd_notifyf(0, "STATUS=engine %s is up, API version %s", api_socket(l->broker->api),
+                           api_version(l->broker->api));
+        else
+                sd_notifyf(0, "STATUS=%s", l->text);
 }
 
 static void set_state(struct elink *l, enum engine_state state, const char *text) {
@@ -76,6 +83,7 @@ static void set_state(struct elink *l, enum engine_state state, const char *text
         else
                 log_line(LOG_P_WARNING, "%s", text);
         serve_state(l->broker->serve, state, l->text);
+        tell_systemd(l);
 }
 
 static void timer_in(struct elink *l, unsigned ms) {
@@ -235,15 +243,17 @@ static void open_events(struct elink *l) {
  * -------------------------------------------------------------------------------------- */
 
 static void info_done(void *userdata, const struct api_reply *reply) {
+        char text[ENGINE_INFO_MAX + 1];
         struct elink *l = userdata;
         struct errmsg e;
 
         if (failed(l, reply, "its info"))
                 return;
-        if (apijson_info(reply->body, reply->len, "", &l->cgroup_v2, NULL, 0, &e) < 0) {
+        if (apijson_info(reply->body, reply->len, "", &l->cgroup_v2, text, sizeof(text), &e) < 0) {
                 down(l, ENGINE_DOWN, "the engine at %s: %s", api_socket(l->broker->api), e.text);
                 return;
         }
+        l->rootless = strstr(text, ENGINE_INFO_ROOTLESS "=yes\n");
         open_events(l);
 }
 
@@ -284,41 +294,58 @@ static int try_connect(const char *path) {
         return 0;
 }
 
-/* By /etc/group, not by what this process was started with. */
-static bool is_member(gid_t *ret_gid) {
-        struct passwd *pw = getpwuid(geteuid());
-        struct group *gr = getgrnam(DOCKER_GROUP);
+/* --- the group docker
+ * ------------------------------------------------------------------------------ */
 
-        if (!pw || !gr)
-                return false;
-        *ret_gid = gr->gr_gid;
-        for (char **m = gr->gr_mem; *m; m++)
-                if (strcmp(*m, pw->pw_name) == 0)
-                        return true;
-        return pw->pw_gid == gr->gr_gid;
+static void start_again(struct elink *l, const char *why) {
+        log_line(LOG_P_WARNING,
+                 "%s group " DOCKER_GROUP ": ending, to be started again with the groups as they are",
+                 why);
+        engined_stop(l->broker);
 }
 
-static bool has_group(gid_t gid) {
-        gid_t groups[256];
-        int n = getgroups(256, groups);
+/* Who takes the membership away expects that to hold from now on. A group that came from somewhere else (a unit's
+ * SupplementaryGroups=) is none of this. */
+static bool left_group(struct elink *l) {
+        enum membership now = l->broker->options.single_user ? MEMBER_NO : membership_now();
 
-        for (int i = 0; i < n; i++)
-                if (groups[i] == gid)
-                        return true;
-        return getegid() == gid;
+        if (now == MEMBER_YES)
+                l->was_member = true;
+        if (now != MEMBER_LEFT || !l->was_member)
+                return false;
+        start_again(l, "taken out of");
+        return true;
 }
 
-/* A process keeps the groups that it was started with. When the account has joined the group meanwhile,
- * the way to them is a new process: whoever supervises this one starts it again. */
-static bool joined_group(struct elink *l) {
-        struct stat st;
-        gid_t gid;
+static void not_allowed(struct elink *l) {
+        const char *path = api_socket(l->broker->api);
+        enum membership now = l->broker->options.single_user ? MEMBER_YES : membership_now();
 
-        if (stat("/etc/group", &st) < 0 ||
-            (st.st_mtim.tv_sec == l->group_mtime.tv_sec && st.st_mtim.tv_nsec == l->group_mtime.tv_nsec))
-                return false;
-        l->group_mtime = st.st_mtim;
-        return !l->was_member && is_member(&gid) && !has_group(gid);
+        if (now == MEMBER_JOINED)
+                start_again(l, "joined");
+        else if (now == MEMBER_NO)
+                down(l, ENGINE_NOT_ENABLED, "not enabled: run sudo hermes-docker-enable");
+        else
+                down(l, ENGINE_DOWN,
+                     "no engine at %s: its mode keeps us out: look at its owner and group, or set "
+                     "engine: socket: in sandbox.yaml",
+                     path);
+}
+
+static void group_changed(void *userdata) {
+        struct elink *l = userdata;
+
+        if (!left_group(l) && l->phase == WAITING)
+                timer_in(l, 0);
+}
+
+/* Not being told is no reason not to serve: what the timer then sees is enough. */
+static void watch_group(struct elink *l) {
+        int r = membership_watch(l->broker->event, &l->group, group_changed, l);
+
+        if (r < 0)
+                log_line(LOG_P_WARNING, "/etc/group cannot be watched: %s: a new member is seen late",
+                         strerror(-r));
 }
 
 static void try_now(struct elink *l) {
@@ -329,13 +356,7 @@ static void try_now(struct elink *l) {
                 set_phase(l, PINGING);
                 step(l, "/_ping", true, &ping_handler);
         } else if (r == -EACCES || r == -EPERM) {
-                if (joined_group(l)) {
-                        log_line(LOG_P_INFO, "joined group %s: ending, to be started again with it",
-                                 DOCKER_GROUP);
-                        engined_stop(l->broker);
-                        return;
-                }
-                down(l, ENGINE_NOT_ENABLED, "not enabled: run sudo usermod -aG docker _hermes-engine");
+                not_allowed(l);
         } else if (r == -ENOENT || r == -ECONNREFUSED || r == -ENOTDIR) {
                 down(l, ENGINE_DOWN, "no engine answers at %s: start docker (systemctl start docker)",
                      path);
@@ -350,6 +371,8 @@ static int on_timer(sd_event_source *s, uint64_t usec, void *userdata) {
 
         (void)s;
         (void)usec;
+        if (left_group(l))
+                return 0;
         if (l->phase == UP)
                 compare(l);
         else if (l->phase == WAITING)
@@ -359,8 +382,6 @@ static int on_timer(sd_event_source *s, uint64_t usec, void *userdata) {
 
 int elink_new(struct broker *b, struct elink **ret) {
         struct elink *l = calloc(1, sizeof(*l));
-        struct stat st;
-        gid_t gid;
         int r;
 
         if (!l)
@@ -369,14 +390,13 @@ int elink_new(struct broker *b, struct elink **ret) {
         l->state = ENGINE_DOWN;
         snprintf(l->text, sizeof(l->text), "the broker has only just started");
         l->retry_ms = RETRY_FIRST_MS;
-        l->was_member = is_member(&gid);
-        if (stat("/etc/group", &st) == 0)
-                l->group_mtime = st.st_mtim;
         r = sd_event_add_time_relative(b->event, &l->timer, CLOCK_MONOTONIC, 0, 1000, on_timer, l);
         if (r < 0) {
                 free(l);
                 return r;
         }
+        if (!b->options.single_user)
+                watch_group(l);
         *ret = l;
         return 0;
 }
@@ -387,6 +407,7 @@ void elink_free(struct elink *l) {
         api_cancel(l->step);
         api_cancel(l->events);
         sd_event_source_disable_unref(l->timer);
+        sd_event_source_disable_unref(l->group);
         free(l);
 }
 
@@ -397,6 +418,10 @@ enum engine_state elink_state(const struct elink *l, const char **ret_text) {
 
 bool elink_cgroup_v2(const struct elink *l) {
         return l->cgroup_v2;
+}
+
+bool elink_rootless(const struct elink *l) {
+        return l->rootless;
 }
 
 void elink_restart(struct elink *l) {

@@ -15,5 +15,7 @@ void elink_free(struct elink *l);
 enum engine_state elink_state(const struct elink *l, const char **ret_text);
 /* True where the engine's machine is on cgroup v2. Known while up. */
 bool elink_cgroup_v2(const struct elink *l);
+/* True where the engine runs in a user namespace, as a single user's. Known while up. */
+bool elink_rootless(const struct elink *l);
 /* Begins anew, after a change of the socket's path. */
 void elink_restart(struct elink *l);

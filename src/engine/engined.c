@@ -13,6 +13,8 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <systemd/sd-daemon.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "common/exitcode.h"
 #include "common/log.h"
@@ -61,13 +63,22 @@ static void reload(struct broker *b) {
                 elink_restart(b->link);
 }
 
+static unsigned long long monotonic_us(void) {
+        struct timespec ts;
+
+        clock_gettime(CLOCK_MONOTONIC, &ts);
+        return (unsigned long long)ts.tv_sec * 1000000 + (unsigned long long)ts.tv_nsec / 1000;
+}
+
 static int on_signal(sd_event_source *s, const struct signalfd_siginfo *si, void *userdata) {
         struct broker *b = userdata;
 
         (void)s;
-        if (si->ssi_signo == SIGHUP)
+        if (si->ssi_signo == SIGHUP) {
+                sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu", monotonic_us());
                 reload(b);
-        else
+                sd_notify(0, "READY=1");
+        } else
                 engined_stop(b);
         return 0;
 }
@@ -91,36 +102,35 @@ static int add_signals(struct broker *b) {
         return r;
 }
 
-static int find_manager(struct broker *b) {
+static int find_manager(struct broker *b, struct errmsg *e) {
         struct passwd *pw;
 
+        if (b->options.single_user) {
+                b->manager_uid = geteuid();
+                b->manager_gid = getegid();
+                return 0;
+        }
         errno = 0;
         pw = getpwnam(b->options.manager_user);
         if (!pw) {
-                log_line(LOG_P_ERROR,
-                         "account %s: not there: install the package, or name another one with "
-                         "--manager-user",
-                         b->options.manager_user);
-                return -ENOENT;
+                return errmsg_set(e, -ENOENT,
+                                  "account %s: not there: install the package, or name another one with "
+                                  "--manager-user",
+                                  b->options.manager_user);
         }
         b->manager_uid = pw->pw_uid;
         b->manager_gid = pw->pw_gid;
         return 0;
 }
 
-static int start(struct broker *b) {
-        struct errmsg e = { "" };
-        int r = records_init(&b->records, b->options.state_dir, &e);
+static int start(struct broker *b, struct errmsg *e) {
+        int r = records_init(&b->records, b->options.state_dir, e);
 
-        if (r < 0) {
-                log_line(LOG_P_ERROR, "%s", e.text);
+        if (r < 0)
                 return r;
-        }
         r = sockdir_init(&b->sockdir, b->options.runtime_dir);
-        if (r < 0) {
-                log_line(LOG_P_ERROR, "runtime folder %s: %s", b->options.runtime_dir, strerror(-r));
-                return r;
-        }
+        if (r < 0)
+                return errmsg_set(e, r, "runtime folder %s: %s", b->options.runtime_dir, strerror(-r));
         r = sd_event_new(&b->event);
         if (r >= 0)
                 r = add_signals(b);
@@ -128,14 +138,14 @@ static int start(struct broker *b) {
                 r = api_new(b->event, b->config->engine_socket, &b->api);
         if (r >= 0)
                 r = elink_new(b, &b->link);
-        if (r < 0) {
-                log_line(LOG_P_ERROR, "start: %s", strerror(-r));
-                return r;
-        }
+        if (r >= 0)
+                r = sd_event_set_watchdog(b->event, true);
+        if (r < 0)
+                return errmsg_set(e, r, "start: %s", strerror(-r));
         r = serve_new(b, &b->serve);
         if (r < 0)
-                log_line(LOG_P_ERROR, "socket %s/%s: %s", b->sockdir.path, SERVE_SOCKET, strerror(-r));
-        return r;
+                return errmsg_set(e, r, "socket %s/%s: %s", b->sockdir.path, SERVE_SOCKET, strerror(-r));
+        return 0;
 }
 
 static void engined_done(struct broker *b) {
@@ -150,21 +160,31 @@ static void engined_done(struct broker *b) {
         config_free(b->config);
 }
 
+static void fail(const struct errmsg *e) {
+        log_line(LOG_P_ERROR, "%s", e->text);
+        sd_notifyf(0, "STATUS=%s", e->text);
+        serve_last_word(e->text);
+}
+
 int engined_run(const struct engined_options *options) {
         struct broker b = { .options = *options, .records.dir_fd = -1, .sockdir.fd = -1 };
         struct errmsg e = { "" };
         int r;
 
-        if (find_manager(&b) < 0)
+        if (find_manager(&b, &e) < 0) {
+                fail(&e);
                 return 1;
+        }
         if (load(&b, &e) < 0) {
-                log_line(LOG_P_ERROR, "%s", e.text);
+                fail(&e);
                 config_free(b.config);
                 return EXIT_CONFIG;
         }
         curl_global_init(CURL_GLOBAL_NOTHING);
-        r = start(&b);
-        if (r >= 0) {
+        r = start(&b, &e);
+        if (r < 0)
+                fail(&e);
+        else {
                 sd_notify(0, "READY=1");
                 log_line(LOG_P_INFO, "listening on %s/%s", b.sockdir.path, SERVE_SOCKET);
                 r = sd_event_loop(b.event);

@@ -23,6 +23,7 @@ struct engined_options {
         const char *state_dir;
         const char *agent_path;   /* absolute */
         const char *manager_user; /* the account whose processes may ask */
+        bool single_user;         /* it is our own: nothing separates us from the manager */
 };
 
 struct broker {

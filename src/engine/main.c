@@ -6,6 +6,7 @@
 
 #include "common/exitcode.h"
 #include "common/log.h"
+#include "config/places.h"
 #include "engine/engined.h"
 
 static const char usage[] =
@@ -18,6 +19,8 @@ static const char usage[] =
         "  --state-dir DIR      records of containers (/var/lib/hermes-sandbox-engine)\n"
         "  --agent PATH         the agent binary (" LIBEXEC "/agent)\n"
         "  --manager-user NAME  the account that may ask (_hermes-sandbox)\n"
+        "  --user               the pair of a single user: manager and broker are one account, and all places\n"
+        "                       are below the XDG folders\n"
         "  --help, --version\n"
         "\n"
         "SIGHUP reads the config again, SIGTERM ends.\n"
@@ -31,6 +34,7 @@ static const struct option long_options[] = {
         { "state-dir", required_argument, NULL, 's' },
         { "agent", required_argument, NULL, 'a' },
         { "manager-user", required_argument, NULL, 'u' },
+        { "user", no_argument, NULL, 'U' },
         { "help", no_argument, NULL, 'h' },
         { "version", no_argument, NULL, 'v' },
         { NULL, 0, NULL, 0 },
@@ -41,16 +45,37 @@ static int bad_usage(const char *what) {
         return EXIT_USAGE;
 }
 
+static void or_default(const char **option, const char *value) {
+        if (!*option)
+                *option = value;
+}
+
+/* What no option says. 0, or the exit status. */
+static int fill_in(struct engined_options *o) {
+        struct config_places places = { .config_path = CONFIG_PATH,
+                                        .config_dir = CONFIG_DROPIN_DIR,
+                                        .engine_run = "/run/hermes-sandbox-engine",
+                                        .engine_state = "/var/lib/hermes-sandbox-engine" };
+        struct errmsg e;
+        int r = o->single_user ? config_places_user(&places, &e) : 0;
+
+        or_default(&o->config_path, places.config_path);
+        or_default(&o->config_dir, places.config_dir);
+        or_default(&o->runtime_dir, places.engine_run);
+        or_default(&o->state_dir, places.engine_state);
+        /* The group of what is in the first is the user's own. */
+        if (r == 0 && o->single_user)
+                r = config_places_make(o->runtime_dir, 0700, &e);
+        if (r == 0 && o->single_user)
+                r = config_places_make(o->state_dir, 0700, &e);
+        if (r < 0)
+                log_line(LOG_P_ERROR, "%s", e.text);
+        return r < 0 ? EXIT_CONFIG : 0;
+}
+
 int main(int argc, char **argv) {
-        struct engined_options o = {
-                .config_path = CONFIG_PATH,
-                .config_dir = CONFIG_DROPIN_DIR,
-                .runtime_dir = "/run/hermes-sandbox-engine",
-                .state_dir = "/var/lib/hermes-sandbox-engine",
-                .agent_path = LIBEXEC "/agent",
-                .manager_user = "_hermes-sandbox",
-        };
-        int c;
+        struct engined_options o = { .agent_path = LIBEXEC "/agent", .manager_user = "_hermes-sandbox" };
+        int c, r;
 
         while ((c = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
                 switch (c) {
@@ -72,6 +97,9 @@ int main(int argc, char **argv) {
                 case 'u':
                         o.manager_user = optarg;
                         break;
+                case 'U':
+                        o.single_user = true;
+                        break;
                 case 'h':
                         fputs(usage, stdout);
                         return 0;
@@ -92,5 +120,6 @@ int main(int argc, char **argv) {
         mallopt(M_MMAP_THRESHOLD, 128 * 1024);
         mallopt(M_TRIM_THRESHOLD, 128 * 1024);
         log_init("hermes-engined");
-        return engined_run(&o);
+        r = fill_in(&o);
+        return r != 0 ? r : engined_run(&o);
 }

@@ -18,11 +18,14 @@
 #include <systemd/sd-daemon.h>
 
 #include "common/cleanup.h"
+#include "common/lastword.h"
 #include "common/log.h"
 #include "engine/elink.h"
 #include "engine/requests.h"
 
 #define PROGRESS_MS 500
+/* The manager stays connected for that long, and tells the line meanwhile. */
+#define LAST_WORD_MS 3000
 
 struct packet {
         struct packet *next;
@@ -390,6 +393,23 @@ static int open_socket(struct serve *s) {
                 unlinkat(s->broker->sockdir.fd, SERVE_SOCKET, 0);
         s->own_socket = true;
         return sockdir_listen(s->broker->sockdir.fd, SERVE_SOCKET, SOCK_SEQPACKET, 8, &s->listen_fd);
+}
+
+static void tell(int fd, void *userdata) {
+        struct engine_msg m = { .type = ENGINE_STATE, .state = ENGINE_DOWN, .text = userdata };
+        uint8_t buf[ENGINE_MSG_MAX];
+        ssize_t n = engine_msg_encode(&m, buf, sizeof(buf));
+
+        if (n > 0)
+                engine_msg_send(fd, buf, (size_t)n, -1);
+}
+
+void serve_last_word(const char *text) {
+        char line[ENGINE_TEXT_MAX + 1];
+
+        snprintf(line, sizeof(line), "the engine broker cannot start: %s", text);
+        if (sd_listen_fds(1) == 1)
+                lastword(SD_LISTEN_FDS_START, LAST_WORD_MS, tell, line);
 }
 
 int serve_new(struct broker *b, struct serve **ret) {

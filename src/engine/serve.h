@@ -29,6 +29,8 @@ struct request {
 /* Listens on <runtime-dir>/engine.sock, or takes the socket that systemd passes. 0 or -errno. */
 int serve_new(struct broker *b, struct serve **ret);
 void serve_free(struct serve *s);
+/* The start has failed: tells the manager that waits in the socket which systemd passed, if any. */
+void serve_last_word(const char *text);
 
 /* Sends to the manager, if there is one that has said HELLO. */
 void serve_died(struct serve *s, const char *container, uint32_t exit_code, bool oom_killed);
