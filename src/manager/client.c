@@ -151,6 +151,9 @@ static int on_status(struct client *c, const struct frame *f) {
 static int on_frame(void *userdata, const struct frame *f) {
         struct client *c = userdata;
 
+        /* POOL-STOP is written: nothing shall come behind it. */
+        if (c->m->stopping && !c->answered)
+                return -ECONNRESET;
         if (!c->greeted)
                 return on_hello(c, f);
         if (c->answered)

@@ -176,6 +176,10 @@ void exec_request(struct client *c, uint8_t *payload, size_t len) {
         a.shell = r.shell;
         if (!within_rate(c, &r))
                 return;
+        if (c->m->draining) {
+                refuse(c, &a, EXIT_SANDBOX, "stopping", 0, "rejected: " STOPPING_LINE);
+                return;
+        }
         p = choose_pool(c, &r, &a);
         if (!p || !within_limits(c, p, &r, &a))
                 return;
@@ -190,10 +194,9 @@ void exec_request(struct client *c, uint8_t *payload, size_t len) {
                 return;
         }
         conn_pause(&c->conn, true);
-        if (x->m->stopping || (x->m->broker.state != ENGINE_UP && supply_coming(p) == 0 &&
-                               !pool_returns_to(p, c->peer.uid))) {
-                exec_refuse(x, "no_engine",
-                            x->m->stopping ? "hermes-sandboxd is stopping" : x->m->broker.state_text);
+        if (x->m->broker.state != ENGINE_UP && supply_coming(p) == 0 &&
+            !pool_returns_to(p, c->peer.uid)) {
+                exec_refuse(x, "no_engine", x->m->broker.state_text);
                 return;
         }
         if (queue_add(p, x) < 0) {
@@ -382,9 +385,11 @@ int exec_agent_frame(struct exec *x, const struct frame *f) {
 }
 
 void exec_lost(struct exec *x, const char *why) {
-        struct exited e = { .cause = x->client ? CAUSE_SANDBOX_LOST : CAUSE_CANCELLED };
+        bool cancelled = !x->client || x->m->stopping;
+        struct exited e = { .cause = cancelled ? CAUSE_CANCELLED : CAUSE_SANDBOX_LOST };
 
-        log_line(LOG_P_WARNING, "exec %s: sandbox %.12s is lost: %s", x->id, x->container, why);
+        log_line(LOG_P_WARNING, "exec %s: sandbox %.12s is lost: %s", x->id, x->container,
+                 x->m->stopping ? "the manager is stopping" : why);
         end(x, &e);
 }
 

@@ -2,9 +2,12 @@
 #include <getopt.h>
 #include <malloc.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "common/exitcode.h"
+#include "common/log.h"
+#include "config/places.h"
 #include "manager/manager.h"
 
 static const char usage[] =
@@ -16,9 +19,13 @@ static const char usage[] =
         "  --runtime-dir DIR     pool.sock (/run/hermes-sandbox)\n"
         "  --engine-socket PATH  of hermes-engined (/run/hermes-sandbox-engine/engine.sock)\n"
         "  --state-dir DIR       which execs are open (/var/lib/hermes-sandbox)\n"
+        "  --drain SECONDS       how long commands may go on after SIGTERM (30)\n"
+        "  --user                the pair of a single user: no privilege separation, no kernel audit trail, and all\n"
+        "                        places are below the XDG folders\n"
         "  --help, --version\n"
         "\n"
-        "SIGHUP reads the config again, SIGTERM removes all sandboxes and ends.\n"
+        "SIGHUP reads the config again. SIGTERM waits for the commands that run, removes all sandboxes and ends;\n"
+        "SIGINT, or a second SIGTERM, does not wait.\n"
         "\n"
         "Example: hermes-sandboxd --config ./sandbox.yaml --runtime-dir /run/test\n";
 
@@ -28,6 +35,8 @@ static const struct option long_options[] = {
         { "runtime-dir", required_argument, NULL, 'r' },
         { "engine-socket", required_argument, NULL, 'e' },
         { "state-dir", required_argument, NULL, 's' },
+        { "drain", required_argument, NULL, 't' },
+        { "user", no_argument, NULL, 'U' },
         { "help", no_argument, NULL, 'h' },
         { "version", no_argument, NULL, 'v' },
         { NULL, 0, NULL, 0 },
@@ -38,15 +47,48 @@ static int bad_usage(const char *what) {
         return EXIT_USAGE;
 }
 
+static bool read_seconds(const char *s, uint64_t *ret_ms) {
+        char *end;
+        unsigned long n = strtoul(s, &end, 10);
+
+        if (s[0] < '0' || s[0] > '9' || *end || n > 3600)
+                return false;
+        *ret_ms = n * 1000;
+        return true;
+}
+
+static void or_default(const char **option, const char *value) {
+        if (!*option)
+                *option = value;
+}
+
+/* What no option says. 0, or the exit status. */
+static int fill_in(struct manager_options *o) {
+        struct config_places places = { .config_path = CONFIG_PATH,
+                                        .config_dir = CONFIG_DROPIN_DIR,
+                                        .manager_run = "/run/hermes-sandbox",
+                                        .manager_state = "/var/lib/hermes-sandbox",
+                                        .engine_socket = "/run/hermes-sandbox-engine/engine.sock" };
+        struct errmsg e;
+        int r = o->single_user ? config_places_user(&places, &e) : 0;
+
+        or_default(&o->config_path, places.config_path);
+        or_default(&o->config_dir, places.config_dir);
+        or_default(&o->runtime_dir, places.manager_run);
+        or_default(&o->engine_socket, places.engine_socket);
+        or_default(&o->state_dir, places.manager_state);
+        if (r == 0 && o->single_user)
+                r = config_places_make(o->runtime_dir, 0700, &e);
+        if (r == 0 && o->single_user)
+                r = config_places_make(o->state_dir, 0700, &e);
+        if (r < 0)
+                log_line(LOG_P_ERROR, "%s", e.text);
+        return r < 0 ? EXIT_CONFIG : 0;
+}
+
 int main(int argc, char **argv) {
-        struct manager_options o = {
-                .config_path = CONFIG_PATH,
-                .config_dir = CONFIG_DROPIN_DIR,
-                .runtime_dir = "/run/hermes-sandbox",
-                .engine_socket = "/run/hermes-sandbox-engine/engine.sock",
-                .state_dir = "/var/lib/hermes-sandbox",
-        };
-        int c;
+        struct manager_options o = { .drain_ms = 30000 };
+        int c, r;
 
         while ((c = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
                 switch (c) {
@@ -65,6 +107,13 @@ int main(int argc, char **argv) {
                 case 's':
                         o.state_dir = optarg;
                         break;
+                case 't':
+                        if (!read_seconds(optarg, &o.drain_ms))
+                                return bad_usage("--drain wants whole seconds, 0 to 3600");
+                        break;
+                case 'U':
+                        o.single_user = true;
+                        break;
                 case 'h':
                         fputs(usage, stdout);
                         return 0;
@@ -78,9 +127,11 @@ int main(int argc, char **argv) {
         if (optind != argc)
                 return bad_usage("takes no operands");
         umask(0077);
+        log_init("hermes-sandboxd");
         /* These are glibc's own values. Unless they are set it raises both as soon as a larger block is freed, and
          * what the config and the engine's first replies took is then kept for ever. */
         mallopt(M_MMAP_THRESHOLD, 128 * 1024);
         mallopt(M_TRIM_THRESHOLD, 128 * 1024);
-        return manager_run(&o);
+        r = fill_in(&o);
+        return r != 0 ? r : manager_run(&o);
 }

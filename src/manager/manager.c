@@ -1,9 +1,9 @@
 /*
- * Start, signals, reload, end.
+ * Start, signals, reload; the end is in stop.c.
  *
  * Start: config, both trails (what an earlier life left open is closed in them), the socket, then the
  * broker; when it answers, every container that is in its records and not in this process is removed, and
- * only then the pools fill. End: no new request, what runs is cancelled, every sandbox goes, POOL-STOP.
+ * only then the pools fill.
  */
 #include "manager/manager.h"
 
@@ -28,8 +28,6 @@
 #include "common/log.h"
 
 #define TICK_US 1000000
-/* How long the end may take: a stopping engine must not hold a machine's shutdown. */
-#define STOP_MS 20000
 
 uint64_t now_us(void) {
         struct timespec ts;
@@ -156,8 +154,8 @@ static int on_listen(sd_event_source *s, int fd, uint32_t revents, void *userdat
         return 0;
 }
 
-/* The group comes from the folder's setgid bit, the mode from the umask: nothing is changed afterwards. */
-static int bind_socket(const char *dir, struct errmsg *e) {
+/* The group comes from the folder's setgid bit, the mode from @mask: nothing is changed afterwards. */
+static int bind_socket(const char *dir, mode_t mask, struct errmsg *e) {
         struct sockaddr_un sa = { .sun_family = AF_UNIX };
         _cleanup_fd_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         mode_t old;
@@ -169,7 +167,7 @@ static int bind_socket(const char *dir, struct errmsg *e) {
                 return errmsg_set(e, -ENAMETOOLONG, "%s/pool.sock: longer than a socket's path may be",
                                   dir);
         unlink(sa.sun_path);
-        old = umask(0117);
+        old = umask(mask);
         r = bind(fd, (struct sockaddr *)&sa, sizeof(sa)) < 0 ? -errno : 0;
         umask(old);
         if (r < 0 || listen(fd, SOMAXCONN) < 0)
@@ -178,13 +176,23 @@ static int bind_socket(const char *dir, struct errmsg *e) {
         return take_fd(&fd);
 }
 
-static int open_socket(struct manager *m, struct errmsg *e) {
+/* What systemd passes. */
+static int take_socket(struct manager *m, struct errmsg *e) {
         int n = sd_listen_fds(1);
 
-        if (n > 1 || (n == 1 && !sd_is_socket_unix(SD_LISTEN_FDS_START, SOCK_STREAM, 1, NULL, 0)))
+        m->own_socket = n == 0;
+        if (n > 1 || (n == 1 && sd_is_socket_unix(SD_LISTEN_FDS_START, SOCK_STREAM, 1, NULL, 0) <= 0))
                 return errmsg_set(e, -EINVAL,
                                   "the service manager passed something else than one listening socket");
-        m->listen_fd = n == 1 ? SD_LISTEN_FDS_START : bind_socket(m->options.runtime_dir, e);
+        if (n == 1)
+                m->listen_fd = SD_LISTEN_FDS_START;
+        return 0;
+}
+
+static int open_socket(struct manager *m, struct errmsg *e) {
+        if (m->own_socket)
+                m->listen_fd = bind_socket(m->options.runtime_dir,
+                                           m->options.single_user ? 0177 : 0117, e);
         if (m->listen_fd < 0)
                 return m->listen_fd;
         return sd_event_add_io(m->event, &m->listen_source, m->listen_fd, EPOLLIN, on_listen, m);
@@ -208,6 +216,7 @@ static int on_tick(sd_event_source *s, uint64_t usec, void *userdata) {
                 pool_check(p, now);
         }
         rate_check(m->rate, now_us());
+        status_notify(m);
         sd_event_source_set_time_relative(s, TICK_US);
         sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
         return 0;
@@ -233,7 +242,7 @@ static int on_reload(sd_event_source *s, const struct signalfd_siginfo *si, void
 
         (void)s;
         (void)si;
-        sd_notify(0, "RELOADING=1");
+        sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu", (unsigned long long)now_us());
         if (config_load(m->options.config_path, m->options.config_dir, &c, &e) < 0)
                 log_line(LOG_P_ERROR, "reload refused, the config in force stays: %s", e.text);
         else {
@@ -247,25 +256,12 @@ static int on_reload(sd_event_source *s, const struct signalfd_siginfo *si, void
         return 0;
 }
 
-static unsigned count_sandboxes(const struct manager *m) {
-        const struct pool *p;
-        unsigned n = 0;
-
-        LIST_FOREACH(p, &m->pools, link)
-        n += supply_total(p) - p->n_creating;
-        return n;
-}
-
 static unsigned wanted_sandboxes(const struct config *c) {
         unsigned n = 0;
 
         for (size_t i = 0; i < c->n_profiles; i++)
                 n += c->profiles[i].size;
         return n;
-}
-
-static bool all_gone(const struct manager *m) {
-        return count_sandboxes(m) == 0 && m->n_creating == 0 && LIST_EMPTY(&m->broker.requests);
 }
 
 static void suppressed(void *userdata, uid_t uid, uint64_t requests, uint64_t duration_ms) {
@@ -277,47 +273,10 @@ static void suppressed(void *userdata, uid_t uid, uint64_t requests, uint64_t du
                 log_line(LOG_P_ERROR, "a burst that was suppressed could not be recorded");
 }
 
-static int on_stop(sd_event_source *s, const struct signalfd_siginfo *si, void *userdata) {
-        struct manager *m = userdata;
-        struct sandbox *sb;
-        struct exec *x, *next;
-        struct pool *p;
-
-        (void)s;
-        (void)si;
-        if (m->stopping)
-                return 0;
-        m->stopping = true;
-        sd_notify(0, "STOPPING=1");
-        m->listen_source = sd_event_source_disable_unref(m->listen_source);
-        for (x = LIST_FIRST(&m->execs); x; x = next) {
-                next = LIST_NEXT(x, link);
-                if (x->state == EXEC_WAITING)
-                        exec_refuse(x, "stopping", "hermes-sandboxd is stopping");
-        }
-        /* What it still has to report comes before the line that closes this life. */
-        rate_free(m->rate);
-        m->rate = rate_new(suppressed, m);
-        if (audit_pool(m->audit, false, count_sandboxes(m)) < 0)
-                log_line(LOG_P_ERROR, "the pool's stop could not be recorded");
-        LIST_FOREACH(p, &m->pools, link)
-        while ((sb = TAILQ_FIRST(&p->sandboxes)))
-                sandbox_discard(sb, NULL);
-        return 0;
-}
-
 static void serve(struct manager *m) {
-        uint64_t until = 0;
-
-        while (!m->stopping || (!all_gone(m) && now_ms() < until)) {
-                if (sd_event_run(m->event, m->stopping ? 100000 : UINT64_MAX) < 0)
+        while (!stop_over(m))
+                if (sd_event_run(m->event, m->draining ? 100000 : UINT64_MAX) < 0)
                         return;
-                if (m->stopping && until == 0)
-                        until = now_ms() + STOP_MS;
-        }
-        if (!all_gone(m))
-                log_line(LOG_P_WARNING,
-                         "some sandboxes could not be removed in time: the next start does it");
 }
 
 static int add_signals(struct manager *m) {
@@ -330,9 +289,9 @@ static int add_signals(struct manager *m) {
         sigaddset(&mask, SIGHUP);
         sigprocmask(SIG_BLOCK, &mask, NULL);
         signal(SIGPIPE, SIG_IGN);
-        r = sd_event_add_signal(m->event, NULL, SIGTERM, on_stop, m);
+        r = sd_event_add_signal(m->event, NULL, SIGTERM, stop_signal, m);
         if (r >= 0)
-                r = sd_event_add_signal(m->event, NULL, SIGINT, on_stop, m);
+                r = sd_event_add_signal(m->event, NULL, SIGINT, stop_signal, m);
         if (r >= 0)
                 r = sd_event_add_signal(m->event, NULL, SIGHUP, on_reload, m);
         return r;
@@ -347,13 +306,35 @@ static bool may_audit(void) {
         return syscall(SYS_capget, &head, caps) == 0 && caps[0].effective & 1u << CAP_AUDIT_WRITE;
 }
 
+/* In another user namespace the kernel would report callers under other uids than the machine's. */
+static int check_identity(struct errmsg *e) {
+        unsigned long inside = 1, outside = 1, count = 0;
+        FILE *f = fopen("/proc/self/uid_map", "re");
+        int n = f ? fscanf(f, "%lu %lu %lu", &inside, &outside, &count) : 0;
+
+        if (f)
+                fclose(f);
+        if (n == 3 && inside == 0 && outside == 0 && count == UINT32_MAX)
+                return 0;
+        return errmsg_set(
+                e, -EPERM,
+                "/proc/self/uid_map is not the identity, so the uids of callers would be wrong: take "
+                "PrivateUsers= out of the unit, or use the pair of a single user (--user)");
+}
+
+/* What is wrong up to here no restart mends. */
+static int read_config(struct manager *m, struct errmsg *e) {
+        int r = m->options.single_user ? 0 : check_identity(e);
+
+        if (r == 0)
+                r = config_load(m->options.config_path, m->options.config_dir, &m->config, e);
+        return r;
+}
+
 static int set_up(struct manager *m, struct errmsg *e) {
         char state_file[4096];
         int r;
 
-        r = config_load(m->options.config_path, m->options.config_dir, &m->config, e);
-        if (r < 0)
-                return r;
         apply_log_level(m->config);
         snprintf(state_file, sizeof(state_file), "%s/execs", m->options.state_dir);
         r = audit_new(m->config, may_audit(), state_file, &m->audit, e);
@@ -382,7 +363,8 @@ static int set_up(struct manager *m, struct errmsg *e) {
                 return errmsg_set(e, r, "event loop: %s", strerror(-r));
         m->rate = rate_new(suppressed, m);
         sd_event_set_watchdog(m->event, true);
-        peer_policy_init(&m->policy);
+        if (!m->options.single_user)
+                peer_policy_init(&m->policy);
         r = open_socket(m, e);
         if (r < 0)
                 return r;
@@ -409,14 +391,26 @@ static void tear_down(struct manager *m) {
         m->event = sd_event_unref(m->event);
 }
 
+static void fail(struct manager *m, int code, const char *why) {
+        char line[PROTO_LINE_MAX];
+
+        log_line(LOG_P_ERROR, "%s", why);
+        sd_notifyf(0, "STATUS=%s", why);
+        if (code == EXIT_CONFIG)
+                snprintf(line, sizeof(line), "bad config: %s (see hermes-sandbox config check)", why);
+        else
+                snprintf(line, sizeof(line), "hermes-sandboxd cannot start: %s", why);
+        if (!m->own_socket && m->listen_fd >= 0)
+                lastword_callers(m->listen_fd, code == EXIT_CONFIG ? EXIT_CONFIG : EXIT_NO_MANAGER,
+                                 line);
+}
+
 int manager_run(const struct manager_options *o) {
         struct rlimit files;
         struct manager m = { .options = *o, .listen_fd = -1, .started_ms = now_ms() };
         struct errmsg e = { "" };
-        bool bad_config;
-        int r;
+        int r, code = 0;
 
-        log_init("hermes-sandboxd");
         LIST_INIT(&m.clients);
         LIST_INIT(&m.execs);
         LIST_INIT(&m.pools);
@@ -424,14 +418,17 @@ int manager_run(const struct manager_options *o) {
                 files.rlim_cur = files.rlim_max;
                 setrlimit(RLIMIT_NOFILE, &files);
         }
-        r = set_up(&m, &e);
-        bad_config = r < 0 && !m.config;
-        if (r < 0)
-                log_line(LOG_P_ERROR, "%s", e.text);
-        else {
+        r = take_socket(&m, &e);
+        if (r == 0 && read_config(&m, &e) < 0)
+                code = EXIT_CONFIG;
+        else if (r < 0 || set_up(&m, &e) < 0)
+                code = 1;
+        if (code == 0) {
                 sd_notify(0, "READY=1");
+                status_notify(&m);
                 serve(&m);
-        }
+        } else
+                fail(&m, code, e.text);
         tear_down(&m);
-        return r == 0 ? 0 : bad_config ? EXIT_CONFIG : 1;
+        return code;
 }

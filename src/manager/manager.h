@@ -3,7 +3,9 @@
  * reaches neither docker.sock nor root.
  *
  *     main.c      options
- *     manager.c   start, signals, reload, end
+ *     manager.c   start, signals, reload
+ *     stop.c      the end: drained, then stopped
+ *     lastword.c  the start has failed, and somebody asks
  *     conn.c      a framed connection
  *     peer.c      who is at the other end of a socket, and may they
  *     client.c    a caller's connection and its one request
@@ -62,6 +64,8 @@ struct manager_options {
         const char *runtime_dir;   /* pool.sock */
         const char *engine_socket; /* of hermes-engined */
         const char *state_dir;
+        uint64_t drain_ms; /* how long commands may go on after SIGTERM */
+        bool single_user; /* no account but our own may use it, and nothing separates us from the broker */
 };
 
 struct manager {
@@ -74,6 +78,7 @@ struct manager {
         struct peer_policy policy;
 
         int listen_fd;
+        bool own_socket; /* made here, not passed by systemd */
         sd_event_source *listen_source, *tick;
         sd_event_source *announce; /* sends callers the frames that still wait: client_announce() */
         bool announcing;           /* it is armed */
@@ -85,10 +90,13 @@ struct manager {
         LIST_HEAD(, exec) execs;
         LIST_HEAD(, pool) pools;
         unsigned n_creating;
-        bool changed; /* one of the pools has */
-        bool swept;   /* what an earlier life left behind has been found and is being removed */
-        bool stopping;
-        bool started; /* POOL-START is recorded */
+        bool changed;        /* one of the pools has */
+        bool swept;          /* what an earlier life left behind has been found and is being removed */
+        bool draining;       /* no new command is taken: stop.c */
+        bool stopping;       /* and nothing runs any more */
+        uint64_t stop_at_ms; /* the end of the one or the other */
+        unsigned stop_count; /* sandboxes when it began */
+        char notified[160];  /* what systemd was told last */
         uint64_t started_ms;
         uint64_t n_done, n_rejected, n_suppressed, n_hits;
 };
@@ -98,6 +106,21 @@ uint64_t now_us(void);
 
 /* Loads the config, opens everything, serves until a signal says to end. Returns the exit status. */
 int manager_run(const struct manager_options *o);
+
+/* --- stop.c ------------------------------------------------------------------------------------ */
+
+/* What those hear who come too late. */
+#define STOPPING_LINE "hermes-sandboxd is stopping: ask again when it has been started"
+
+/* The handler of SIGTERM (drains) and SIGINT (does not), and of the second of either. */
+int stop_signal(sd_event_source *s, const struct signalfd_siginfo *si, void *userdata);
+/* To be called after each turn of the loop, and every 100 ms while draining: is it time to leave the loop? */
+bool stop_over(struct manager *m);
+
+/* --- lastword.c -------------------------------------------------------------------------------- */
+
+/* The start has failed: tells those who wait in the socket that systemd holds. */
+void lastword_callers(int listen_fd, uint8_t exit_code, const char *line);
 
 /* --- pool.c ------------------------------------------------------------------------------------ */
 
@@ -309,6 +332,8 @@ void exec_lost(struct exec *x, const char *why);
 
 /* The whole answer, allocated; NULL when out of memory. */
 char *status_text(struct manager *m, bool as_json, size_t *ret_len);
+/* One line for systemctl status, where systemd runs and it has changed. */
+void status_notify(struct manager *m);
 
 enum layer_state { LAYER_ACTIVE, LAYER_DEGRADED, LAYER_DISABLED, LAYER_UNSUPPORTED };
 struct layer {

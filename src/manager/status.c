@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <systemd/sd-daemon.h>
 
 #include "common/engine_info.h"
 #include "common/jsonw.h"
@@ -101,6 +102,8 @@ static void text(FILE *f, struct manager *m) {
         if (version[0])
                 fprintf(f, ", version %s, API %s", version, api);
         fputc('\n', f);
+        if (m->options.single_user)
+                fputs("no privilege separation: manager and broker are one user's processes\n", f);
         warnings(m, say_warning, f);
         LIST_FOREACH(p, &m->pools, link)
         text_pool(f, p);
@@ -176,6 +179,8 @@ static void as_json(struct jsonw *j, struct manager *m) {
         field_uint(j, "rejected", m->n_rejected);
         field_uint(j, "suppressed", m->n_suppressed);
         field_uint(j, "callers", m->n_clients);
+        jsonw_key(j, "privilege_separation");
+        jsonw_bool(j, !m->options.single_user);
         jsonw_key(j, "engine");
         jsonw_object(j);
         field_str(j, "state", engine_state(m));
@@ -205,6 +210,31 @@ static void as_json(struct jsonw *j, struct manager *m) {
         jsonw_array_end(j);
         jsonw_object_end(j);
         jsonw_done(j);
+}
+
+/* --- systemd ------------------------------------------------------------------------------------ */
+
+void status_notify(struct manager *m) {
+        unsigned warm = 0, busy = 0, waiting = 0;
+        char line[sizeof(m->notified)];
+        const struct pool *p;
+
+        LIST_FOREACH(p, &m->pools, link) {
+                warm += p->n_warm;
+                busy += p->n_busy + p->n_scrubbing;
+                waiting += p->n_queue;
+        }
+        if (m->draining)
+                snprintf(line, sizeof(line), "stopping, %u busy", busy);
+        else if (m->broker.state != ENGINE_UP)
+                snprintf(line, sizeof(line), "%u warm, %u busy, %u waiting; %.100s", warm, busy, waiting,
+                         m->broker.state_text);
+        else
+                snprintf(line, sizeof(line), "%u warm, %u busy, %u waiting", warm, busy, waiting);
+        if (strcmp(line, m->notified) == 0)
+                return;
+        memcpy(m->notified, line, sizeof(line));
+        sd_notifyf(0, "STATUS=%s", line);
 }
 
 char *status_text(struct manager *m, bool json, size_t *ret_len) {

@@ -100,7 +100,7 @@ static void created(void *userdata, const struct engine_msg *m, int fd) {
                 supply_failed(p, m->type == ENGINE_FAILED ? m->text : "the broker answered nonsense");
                 return;
         }
-        if (p->m->stopping || !p->profile || fd < 0 ||
+        if (p->m->draining || !p->profile || fd < 0 ||
             !sandbox_new(p, m->container, asked->recipe, (pid_t)m->pid, fd)) {
                 broker_ask(&p->m->broker,
                            &(struct engine_msg){ .type = ENGINE_REMOVE, .container = m->container },
@@ -126,7 +126,7 @@ static void image_answer(void *userdata, const struct engine_msg *m, int fd) {
 void supply_fill(struct pool *p) {
         struct manager *m = p->m;
         struct broker *b = &m->broker;
-        bool ready = !m->stopping && p->profile && b->welcomed && m->swept && b->state == ENGINE_UP;
+        bool ready = !m->draining && p->profile && b->welcomed && m->swept && b->state == ENGINE_UP;
 
         if (!ready || now_ms() < p->retry_ms || wanted(p) == 0)
                 return;

@@ -84,6 +84,9 @@ static void explain(const struct exec *x, const struct exited *e, char *s, size_
                 snprintf(s, cap, "exec: sandbox %.12s ended under the command: nothing is known of it",
                          x->container);
                 break;
+        case CAUSE_CANCELLED:
+                snprintf(s, cap, "exec: cancelled, as hermes-sandboxd is stopping");
+                break;
         case CAUSE_NOT_FOUND:
         case CAUSE_NOT_EXECUTABLE:
                 explain_start(x, e, s, cap);

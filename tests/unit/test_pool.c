@@ -173,7 +173,7 @@ static int end(void **state) {
 
         (void)state;
         note();
-        m.stopping = true;
+        m.draining = true;
         queue_refuse(&pool, true, "stopping", "the test has ended");
         while ((x = LIST_FIRST(&m.execs))) {
                 LIST_REMOVE(x, link);

@@ -79,7 +79,7 @@ static void exit_codes(void **state) {
                 { { .cause = CAUSE_PIDS_LIMIT, .code = START_PLUMBING, .error = EAGAIN },
                   125,
                   "64 processes" },
-                { { .cause = CAUSE_CANCELLED, .code = 9, .signaled = true }, 125, "" },
+                { { .cause = CAUSE_CANCELLED, .code = 9, .signaled = true }, 125, "is stopping" },
                 { { .cause = CAUSE_SANDBOX_LOST }, 125, "nothing is known" },
                 { { .cause = CAUSE_NOT_FOUND, .error = ENOENT },
                   127,

@@ -1,0 +1,111 @@
+/*
+ * The end of the manager, in two steps.
+ *
+ *     draining  no new command is taken, what waits is refused, what is idle goes; commands that run may end
+ *     stopping  what still runs is cancelled, every sandbox goes, POOL-STOP closes the trail
+ *
+ * Where systemd holds the socket, callers wait in it for the next manager; a socket of our own stays open, as a
+ * caller who is told is better off than one who finds nothing.
+ */
+#include <systemd/sd-daemon.h>
+
+#include "common/log.h"
+#include "manager/manager.h"
+
+/* How long the removal of the sandboxes may take: a stopping engine must not hold a machine's shutdown. */
+#define REMOVAL_MS 20000
+
+static unsigned count_sandboxes(const struct manager *m) {
+        const struct pool *p;
+        unsigned n = 0;
+
+        LIST_FOREACH(p, &m->pools, link)
+        n += supply_total(p) - p->n_creating;
+        return n;
+}
+
+static void discard(struct manager *m, bool busy_too) {
+        struct sandbox *sb, *next;
+        struct pool *p;
+
+        LIST_FOREACH(p, &m->pools, link)
+        for (sb = TAILQ_FIRST(&p->sandboxes); sb; sb = next) {
+                next = TAILQ_NEXT(sb, link);
+                if (busy_too || sb->state == SANDBOX_WARM || sb->state == SANDBOX_STARTING)
+                        sandbox_discard(sb, NULL);
+        }
+}
+
+static void drain(struct manager *m) {
+        struct exec *x, *next;
+
+        m->draining = true;
+        m->stop_at_ms = now_ms() + m->options.drain_ms;
+        m->stop_count = count_sandboxes(m);
+        sd_notify(0, "STOPPING=1");
+        if (!m->own_socket)
+                m->listen_source = sd_event_source_disable_unref(m->listen_source);
+        for (x = LIST_FIRST(&m->execs); x; x = next) {
+                next = LIST_NEXT(x, link);
+                if (x->state == EXEC_WAITING)
+                        exec_refuse(x, "stopping", STOPPING_LINE);
+        }
+        discard(m, false);
+        if (!LIST_EMPTY(&m->execs))
+                log_line(LOG_P_INFO, "stopping: what still runs may go on for %llu s",
+                         (unsigned long long)m->options.drain_ms / 1000);
+}
+
+/* The line that closes this life is the last one: before it comes what the others still have to report. */
+static void stop(struct manager *m) {
+        m->stopping = true;
+        m->stop_at_ms = now_ms() + REMOVAL_MS;
+        m->listen_source = sd_event_source_disable_unref(m->listen_source);
+        discard(m, true);
+        rate_check(m->rate, now_us() + 2 * 1000 * RATE_REPORT_MS); /* every burst is over */
+        if (audit_pool(m->audit, false, m->stop_count) < 0)
+                log_line(LOG_P_ERROR, "the pool's stop could not be recorded");
+}
+
+int stop_signal(sd_event_source *s, const struct signalfd_siginfo *si, void *userdata) {
+        struct manager *m = userdata;
+        bool again = m->draining;
+
+        (void)s;
+        if (!again)
+                drain(m);
+        if (!m->stopping && (again || si->ssi_signo == SIGINT))
+                stop(m);
+        return 0;
+}
+
+/* No command runs, and no caller has yet to fetch what one wrote. */
+static bool drained(const struct manager *m) {
+        const struct client *c;
+
+        if (!LIST_EMPTY(&m->execs))
+                return false;
+        LIST_FOREACH(c, &m->clients, link)
+        if (c->conn.out_len > 0)
+                return false;
+        return true;
+}
+
+bool stop_over(struct manager *m) {
+        bool late = now_ms() >= m->stop_at_ms;
+
+        if (!m->draining)
+                return false;
+        if (!m->stopping && (late || drained(m))) {
+                stop(m);
+                late = false;
+        }
+        if (!m->stopping)
+                return false;
+        if (count_sandboxes(m) == 0 && m->n_creating == 0 && LIST_EMPTY(&m->broker.requests))
+                return true;
+        if (late)
+                log_line(LOG_P_WARNING,
+                         "some sandboxes could not be removed in time: the next start does it");
+        return late;
+}
