@@ -174,7 +174,10 @@ const struct cli_command cli_stop_command = {
         .summary = "stop them, and remove every sandbox (root)",
         .help = "usage: hermes-sandbox stop [--no-systemd]\n"
                 "\n"
-                "Stops the daemons, which removes every sandbox. Returns when all is gone.\n"
+                "Stops the daemons, which removes every sandbox. Commands that run may go on for 30 s,\n"
+                "then they are ended; new ones are refused. Returns when all is gone. To end them at\n"
+                "once, meanwhile say it a second time, or where systemd runs:\n"
+                "systemctl kill --signal=INT hermes-sandbox-pool.service\n"
                 "\n"
                 "examples:\n"
                 "  sudo hermes-sandbox stop\n"

@@ -10,8 +10,9 @@
 #include "supervisor/supervisor.h"
 
 #define SETPRIV "/usr/bin/setpriv"
-/* Should we be killed, they must not go on without us: a new start would run beside them. */
-#define COMMON "--no-new-privs", "--pdeathsig", "TERM"
+/* Should we be killed, they must not go on without us, not even to let commands end: a new start would run beside
+ * them. */
+#define COMMON "--no-new-privs", "--pdeathsig", "INT"
 
 #define MANAGER "--reuid=_hermes-sandbox", "--regid=_hermes-sandbox", "--clear-groups", COMMON
 
@@ -65,7 +66,8 @@ int main(int argc, char **argv) {
                 .backoff_first_ms = 100,
                 .backoff_max_ms = 10000,
                 .settled_ms = 30000,
-                .deadline_ms = 30000,
+                /* The manager lets commands end for 30 s and removes sandboxes for 20 s at most. */
+                .deadline_ms = 60000,
         };
         bool stop = argc == 2 && strcmp(argv[1], "--stop") == 0;
 

@@ -112,7 +112,8 @@ static void child_ended(struct supervisor *s, int i, int status) {
         struct child *ch = &s->children[i];
         const struct sup_daemon *d = &s->c->daemons[i];
 
-        if (now_ms() - ch->at_ms >= s->c->settled_ms)
+        /* Status 0 is no failure: it was told to end, or wants to be started anew with the groups of now. */
+        if (now_ms() - ch->at_ms >= s->c->settled_ms || (WIFEXITED(status) && WEXITSTATUS(status) == 0))
                 ch->wait_ms = 0;
         if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_CONFIG) {
                 ch->state = CHILD_HELD;
@@ -147,16 +148,19 @@ static int next_signal(const struct supervisor *s, uint64_t deadline_ms) {
         return signo < 0 ? 0 : signo;
 }
 
-static void child_stop(struct supervisor *s, int i) {
+/* With @signo, and whoever does not want to wait so long signals us again. */
+static void child_stop(struct supervisor *s, int i, int signo) {
         struct child *ch = &s->children[i];
         uint64_t deadline = now_ms() + s->c->deadline_ms;
 
         if (ch->state != CHILD_UP)
                 return;
-        kill(ch->pid, SIGTERM);
+        kill(ch->pid, signo);
         while (ch->state == CHILD_UP) {
-                next_signal(s, deadline);
+                signo = next_signal(s, deadline);
                 reap(s);
+                if (ch->state == CHILD_UP && (signo == SIGTERM || signo == SIGINT))
+                        kill(ch->pid, signo);
                 if (ch->state == CHILD_UP && now_ms() >= deadline) {
                         kill(ch->pid, SIGKILL);
                         deadline = now_ms() + 1000;
@@ -207,7 +211,7 @@ static void supervise(struct supervisor *s, int ready_fd) {
         }
         /* The manager first: it removes its sandboxes, for which it needs the broker. */
         for (int i = SUPERVISOR_DAEMONS; i-- > 0;)
-                child_stop(s, i);
+                child_stop(s, i, signo);
 }
 
 /* The process that holds the lock, 0: none, or -errno. A lock cannot go stale, unlike a number in a

@@ -38,7 +38,8 @@ struct sup_config {
  * one runs already (which then tries again what it holds back); else 1 after one line on stderr. */
 int supervisor_start(const struct sup_config *c);
 
-/* Ends the one that runs and waits until it and both daemons are gone. 0, also when none runs; else 1
+/* Ends the one that runs and waits until it and both daemons are gone. Called a second time meanwhile, it tells them
+ * so by a second SIGTERM. 0, also when none runs; else 1
  * after one line on stderr. */
 int supervisor_stop(const struct sup_config *c);
 
