@@ -12,6 +12,7 @@ LIBEXEC := $(PREFIX)/libexec/hermes-sandbox
 VERSION := $(shell sed -n '1s/.*(\(.*\)).*/\1/p' debian/changelog)
 
 UNITDIR ?= $(PREFIX)/lib/systemd/system
+USERUNITDIR ?= $(PREFIX)/lib/systemd/user
 
 CFLAGS ?= -O2 -g
 CPPFLAGS ?=
@@ -169,12 +170,13 @@ packages-%:
 # --- installation and package ------------------------------------------------------------------------
 # Needs no root and sets no setuid bit: both are the package's.
 install: all
-	install -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(LIBEXEC) $(UNITDIR) $(PREFIX)/lib/sysusers.d \
+	install -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(LIBEXEC) $(UNITDIR) $(USERUNITDIR) $(PREFIX)/lib/sysusers.d \
 		$(PREFIX)/lib/tmpfiles.d $(addprefix $(PREFIX)/share/man/man,1 5 8) $(SYSCONFDIR)/hermes-sandbox/sandbox.d)
 	install -m 0755 $(BUILD)/hermes-sandbox $(DESTDIR)$(PREFIX)/bin/
 	install -m 0755 $(addprefix $(BUILD)/,$(filter-out hermes-sandbox,$(PROGRAMS))) $(DESTDIR)$(LIBEXEC)/
 	install -m 0644 etc/sandbox.yaml $(DESTDIR)$(SYSCONFDIR)/hermes-sandbox/
 	install -m 0644 $(wildcard systemd/*.service systemd/*.socket) $(DESTDIR)$(UNITDIR)/
+	install -m 0644 $(wildcard systemd/user/*.service systemd/user/*.socket) $(DESTDIR)$(USERUNITDIR)/
 	install -m 0644 systemd/hermes-sandbox.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/hermes-sandbox.conf
 	install -m 0644 systemd/hermes-sandbox.tmpfiles $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/hermes-sandbox.conf
 	for n in 1 5 8; do install -m 0644 man/*.$$n $(DESTDIR)$(PREFIX)/share/man/man$$n/ || exit 1; done
