@@ -151,7 +151,8 @@ it_end() {
 	local pid
 	[ -s "$HST_DIR/$1.pid" ] || return 0
 	pid=$(it_pid "$1")
-	end_process "$pid" 30 || fail "$1 did not end on TERM within 30 s"
+	# INT: what commands still run are not waited for.
+	end_process "$pid" 30 INT || fail "$1 did not end on INT within 30 s"
 	wait_for 5 test -s "$HST_DIR/$1.rc" || fail "the status of $1 is lost"
 	rm "$HST_DIR/$1.pid"
 	expect_eq "0 ($1)" "$(cat "$HST_DIR/$1.rc") ($1)"
@@ -236,7 +237,7 @@ it_exit() {
 		it_logs
 	fi
 	for name in sandboxd engined; do
-		[ ! -s "$HST_DIR/$name.pid" ] || end_process "$(it_pid "$name")" 5
+		[ ! -s "$HST_DIR/$name.pid" ] || end_process "$(it_pid "$name")" 5 INT
 	done
 	[ -z "${it_own_world:-}" ] || world_end
 	exit $rc

@@ -19,9 +19,9 @@ gone() {
 	[ -z "$state" ] || [ "$state" = Z ]
 }
 
-# end_process PID SECONDS: TERM, and KILL when that was not enough in time. 1 when it took KILL.
+# end_process PID SECONDS [SIGNAL]: TERM, and KILL when that was not enough in time. 1 when it took KILL.
 end_process() {
-	kill -TERM "$1" 2>/dev/null || return 0
+	kill -"${3:-TERM}" "$1" 2>/dev/null || return 0
 	wait_for "$2" gone "$1" && return 0
 	kill -KILL "$1" 2>/dev/null || true
 	return 1
