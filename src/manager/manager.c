@@ -191,8 +191,8 @@ static int take_socket(struct manager *m, struct errmsg *e) {
 
 static int open_socket(struct manager *m, struct errmsg *e) {
         if (m->own_socket)
-                m->listen_fd = bind_socket(m->options.runtime_dir,
-                                           m->options.single_user ? 0177 : 0117, e);
+                m->listen_fd = bind_socket(m->options.runtime_dir, m->options.single_user ? 0177 : 0117,
+                                           e);
         if (m->listen_fd < 0)
                 return m->listen_fd;
         return sd_event_add_io(m->event, &m->listen_source, m->listen_fd, EPOLLIN, on_listen, m);
