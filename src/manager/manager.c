@@ -222,7 +222,7 @@ static int on_tick(sd_event_source *s, uint64_t usec, void *userdata) {
         return 0;
 }
 
-/* --- reload and end ------------------------------------------------------------------------------ */
+/* --- reload -------------------------------------------------------------------------------------- */
 
 static void apply_log_level(const struct config *c) {
         static const enum log_priority levels[] = {
@@ -307,28 +307,26 @@ static bool may_audit(void) {
 }
 
 /* In another user namespace the kernel would report callers under other uids than the machine's. */
-static int check_identity(struct errmsg *e) {
+static bool is_identity(void) {
         unsigned long inside = 1, outside = 1, count = 0;
         FILE *f = fopen("/proc/self/uid_map", "re");
         int n = f ? fscanf(f, "%lu %lu %lu", &inside, &outside, &count) : 0;
 
         if (f)
                 fclose(f);
-        if (n == 3 && inside == 0 && outside == 0 && count == UINT32_MAX)
-                return 0;
-        return errmsg_set(
-                e, -EPERM,
-                "/proc/self/uid_map is not the identity, so the uids of callers would be wrong: take "
-                "PrivateUsers= out of the unit, or use the pair of a single user (--user)");
+        return n == 3 && inside == 0 && outside == 0 && count == UINT32_MAX;
 }
 
 /* What is wrong up to here no restart mends. */
 static int read_config(struct manager *m, struct errmsg *e) {
-        int r = m->options.single_user ? 0 : check_identity(e);
-
-        if (r == 0)
-                r = config_load(m->options.config_path, m->options.config_dir, &m->config, e);
-        return r;
+        if (!m->options.single_user && !is_identity()) {
+                errmsg_set(
+                        e, 0,
+                        "/proc/self/uid_map is not the identity, so the uids of callers would be wrong: take "
+                        "PrivateUsers= out of the unit, or use the pair of a single user (--user)");
+                return -EPERM;
+        }
+        return config_load(m->options.config_path, m->options.config_dir, &m->config, e);
 }
 
 static int set_up(struct manager *m, struct errmsg *e) {
@@ -391,6 +389,15 @@ static void tear_down(struct manager *m) {
         m->event = sd_event_unref(m->event);
 }
 
+/* 0, or the exit status and a line in *e. */
+static int start(struct manager *m, struct errmsg *e) {
+        if (take_socket(m, e) < 0)
+                return 1;
+        if (read_config(m, e) < 0)
+                return EXIT_CONFIG;
+        return set_up(m, e) < 0 ? 1 : 0;
+}
+
 static void fail(struct manager *m, int code, const char *why) {
         char line[PROTO_LINE_MAX];
 
@@ -409,7 +416,7 @@ int manager_run(const struct manager_options *o) {
         struct rlimit files;
         struct manager m = { .options = *o, .listen_fd = -1, .started_ms = now_ms() };
         struct errmsg e = { "" };
-        int r, code = 0;
+        int code;
 
         LIST_INIT(&m.clients);
         LIST_INIT(&m.execs);
@@ -418,11 +425,7 @@ int manager_run(const struct manager_options *o) {
                 files.rlim_cur = files.rlim_max;
                 setrlimit(RLIMIT_NOFILE, &files);
         }
-        r = take_socket(&m, &e);
-        if (r == 0 && read_config(&m, &e) < 0)
-                code = EXIT_CONFIG;
-        else if (r < 0 || set_up(&m, &e) < 0)
-                code = 1;
+        code = start(&m, &e);
         if (code == 0) {
                 sd_notify(0, "READY=1");
                 status_notify(&m);
