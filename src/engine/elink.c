@@ -58,6 +58,10 @@ struct elink {
         bool was_member;        /* of the group docker */
 };
 
+const char *elink_systemctl(const struct broker *b) {
+        return b->options.single_user ? " --user" : "";
+}
+
 static void set_phase(struct elink *l, enum phase to) {
         if (!(allowed[l->phase] & 1 << to))
                 abort();
@@ -123,8 +127,8 @@ static bool failed(struct elink *l, const struct api_reply *reply, const char *w
         if (reply->error) {
                 down(l, ENGINE_DOWN,
                      "the engine at %s does not answer %s (%s): restart docker "
-                     "(systemctl restart docker)",
-                     path, what, reply->why);
+                     "(systemctl%s restart docker)",
+                     path, what, reply->why, elink_systemctl(l->broker));
         } else {
                 apijson_message(reply->body, reply->len, words, sizeof(words));
                 down(l, ENGINE_DOWN,
@@ -212,8 +216,9 @@ static void events_done(void *userdata, const struct api_reply *reply) {
         l->events = NULL;
         if (reply->error == -ECANCELED)
                 return;
-        down(l, ENGINE_DOWN, "the engine at %s went away%s%s: start docker (systemctl start docker)",
-             api_socket(l->broker->api), reply->error ? ": " : "", reply->error ? reply->why : "");
+        down(l, ENGINE_DOWN, "the engine at %s went away%s%s: start docker (systemctl%s start docker)",
+             api_socket(l->broker->api), reply->error ? ": " : "", reply->error ? reply->why : "",
+             elink_systemctl(l->broker));
 }
 
 static const struct api_handler events_handler = { events_open, event_line, events_done };
@@ -358,8 +363,8 @@ static void try_now(struct elink *l) {
         } else if (r == -EACCES || r == -EPERM) {
                 not_allowed(l);
         } else if (r == -ENOENT || r == -ECONNREFUSED || r == -ENOTDIR) {
-                down(l, ENGINE_DOWN, "no engine answers at %s: start docker (systemctl start docker)",
-                     path);
+                down(l, ENGINE_DOWN, "no engine answers at %s: start docker (systemctl%s start docker)",
+                     path, elink_systemctl(l->broker));
         } else {
                 down(l, ENGINE_DOWN, "no engine at %s: %s: set engine: socket: in sandbox.yaml", path,
                      strerror(-r));

@@ -17,5 +17,7 @@ enum engine_state elink_state(const struct elink *l, const char **ret_text);
 bool elink_cgroup_v2(const struct elink *l);
 /* True where the engine runs in a user namespace, as a single user's. Known while up. */
 bool elink_rootless(const struct elink *l);
+/* What stands behind "systemctl" in a line for people: "" or " --user". */
+const char *elink_systemctl(const struct broker *b);
 /* Begins anew, after a change of the socket's path. */
 void elink_restart(struct elink *l);

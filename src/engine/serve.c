@@ -218,8 +218,8 @@ void request_fail_call(struct request *q, const struct api_reply *reply, const c
         default:
                 request_fail(
                         q, ENGINE_E_UNREACHABLE,
-                        "%s: the engine at %s went away (%s): start docker (systemctl start docker)",
-                        what, path, reply->why);
+                        "%s: the engine at %s went away (%s): start docker (systemctl%s start docker)",
+                        what, path, reply->why, elink_systemctl(q->broker));
         }
 }
 
