@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -147,6 +148,39 @@ static void test_stubborn(void **state) {
         assert_int_equal(supervisor_stop(&s.c), 0);
 }
 
+/* Twelve runs with back-off would take 40 s. */
+static void test_no_failure(void **state) {
+        struct setting s;
+
+        (void)state;
+        make(&s, "printf x >>zero; exit 0", STAYS);
+        s.c.backoff_max_ms = 60000;
+        assert_int_equal(supervisor_start(&s.c), 0);
+        wait_for("zero", 12);
+        assert_int_equal(supervisor_stop(&s.c), 0);
+}
+
+static void test_stop_twice(void **state) {
+        struct setting s;
+        int status;
+        pid_t pid;
+
+        (void)state;
+        make(&s, STAYS,
+             "n=; trap 'printf t >>terms; [ $n ] && exit; n=1' TERM; printf x >>patient; " STAYS);
+        s.c.deadline_ms = 60000;
+        assert_int_equal(supervisor_start(&s.c), 0);
+        wait_for("patient", 1);
+        pid = fork();
+        if (pid == 0)
+                _exit(supervisor_stop(&s.c));
+        wait_for("terms", 1);
+        assert_int_equal(supervisor_stop(&s.c), 0);
+        assert_int_equal(size_of("terms"), 2);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+}
+
 static void test_logs(void **state) {
         int fd;
 
@@ -224,6 +258,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_start_stop), cmocka_unit_test(test_restart),
                 cmocka_unit_test(test_bad_config), cmocka_unit_test(test_stubborn),
+                cmocka_unit_test(test_no_failure), cmocka_unit_test(test_stop_twice),
                 cmocka_unit_test(test_logs),       cmocka_unit_test(test_folders),
         };
 
