@@ -92,10 +92,11 @@ static bool drained(const struct manager *m) {
 }
 
 bool stop_over(struct manager *m) {
-        bool late = now_ms() >= m->stop_at_ms;
+        bool late;
 
         if (!m->draining)
                 return false;
+        late = now_ms() >= m->stop_at_ms;
         if (!m->stopping && (late || drained(m))) {
                 stop(m);
                 late = false;
