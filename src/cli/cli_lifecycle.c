@@ -126,13 +126,12 @@ static int run_start(const struct cli *c, int argc, char **argv) {
 
         if (r >= 0)
                 return r;
-        if (systemd)
-                return exec_systemctl(systemctl_start);
-
-        /* The one fault that is common is named here and now, not in a log after the deadline. */
+        /* The one fault that is common is named here and now, not in a log. */
         r = run_program(c, "hermes-sandbox-config", "check", true);
         if (r == EXIT_CONFIG)
                 return r;
+        if (systemd)
+                return exec_systemctl(systemctl_start);
         r = run_program(c, "supervisor", NULL, false);
         if (r != 0)
                 return r;
