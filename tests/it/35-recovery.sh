@@ -99,7 +99,7 @@ busy_container_killed() {
 	wait_for 20 busy || fail "the command does not start"
 	# The one that runs it has a process of the command's uid in it.
 	for c in $(mine); do
-		docker_ top "$c" | grep -q 'sleep 300' && docker_ kill "$c" >/dev/null
+		docker_ top "$c" | grep 'sleep 300' >/dev/null && docker_ kill "$c" >/dev/null
 	done
 	expect_rc 125 wait "$CALLER_PID"
 	json=$(cat "$HST_DIR/out")
@@ -120,7 +120,7 @@ raw_line() {
 	wait_for 30 settled 2 || fail "not settled"
 	long_command
 	for c in $(mine); do
-		docker_ top "$c" | grep -q 'sleep 300' && docker_ kill "$c" >/dev/null
+		docker_ top "$c" | grep 'sleep 300' >/dev/null && docker_ kill "$c" >/dev/null
 	done
 	caller_lost '^hermes-sandbox: .*sandbox'
 }
