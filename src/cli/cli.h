@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 struct cli {
         const char *libexec;       /* folder of the programs that we exec */
@@ -37,6 +38,13 @@ int cli_say(const char *text);
 /* Writes all of it to @fd, waiting where it is non-blocking. 0 or -errno; SIGPIPE is left to its
  * default, which ends us as it ends any filter. */
 int cli_write_all(int fd, const void *p, size_t len);
+
+/* Is the standard stream @fd a pipe? */
+bool cli_write_is_pipe(int fd);
+/* Moves at most @len bytes from the socket @from to a standard stream that is a pipe; they never come into our
+ * memory. Waits for room in the pipe, not for the socket. Returns how many, 0 at the end of the socket, -EAGAIN
+ * when there is nothing to be read from it, or another -errno. */
+ssize_t cli_write_move(int fd, int from, size_t len);
 
 /* exit_code for a write to a standard stream that failed with @r (-errno): 128 + SIGPIPE and silence
  * for -EPIPE, else EXIT_SANDBOX and a line that names @what. */

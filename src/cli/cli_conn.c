@@ -217,7 +217,8 @@ int cli_conn_request(struct cli_conn *conn, uint8_t type, const void *payload, s
         return send_all(conn->fd, iov, n);
 }
 
-int cli_conn_fill(struct cli_conn *conn, int flags) {
+int cli_conn_fill(struct cli_conn *conn, size_t max, int flags) {
+        size_t space;
         ssize_t n;
 
         if (conn->start == conn->end)
@@ -227,8 +228,9 @@ int cli_conn_fill(struct cli_conn *conn, int flags) {
                 conn->end -= conn->start;
                 conn->start = 0;
         }
+        space = sizeof(conn->buf) - conn->end;
         do
-                n = recv(conn->fd, conn->buf + conn->end, sizeof(conn->buf) - conn->end, flags);
+                n = recv(conn->fd, conn->buf + conn->end, space < max ? space : max, flags);
         while (n < 0 && errno == EINTR);
         if (n < 0)
                 return -errno;
@@ -279,4 +281,29 @@ int cli_conn_next(struct cli_conn *conn, struct frame *ret, struct errmsg *e) {
                         return r;
                 conn->greeted = true;
         }
+}
+
+bool cli_conn_begun(const struct cli_conn *conn, struct frame *ret, size_t *ret_have) {
+        struct frame f;
+
+        if (!conn->greeted || frame_parse_header(conn->buf + conn->start, conn->end - conn->start,
+                                                 FRAME_FROM_MANAGER, &f) != 1)
+                return false;
+        f.payload = conn->buf + conn->start + FRAME_HEADER;
+        *ret_have = conn->end - conn->start - FRAME_HEADER;
+        *ret = f;
+        return true;
+}
+
+size_t cli_conn_missing(const struct cli_conn *conn) {
+        size_t have = conn->end - conn->start;
+        struct frame f;
+
+        if (have < FRAME_HEADER)
+                return FRAME_HEADER - have;
+        return cli_conn_begun(conn, &f, &have) && f.len > have ? f.len - have : 1;
+}
+
+void cli_conn_cut(struct cli_conn *conn) {
+        conn->start = conn->end;
 }

@@ -36,13 +36,21 @@ int cli_conn_open(struct cli_conn *conn, const struct cli *c, struct errmsg *e);
  * still be read. */
 int cli_conn_request(struct cli_conn *conn, uint8_t type, const void *payload, size_t len);
 
-/* Reads what is there, with the flags of recv(2). Returns 1, 0 at the end of the stream, -EAGAIN or
- * another -errno. Frames given out before are gone after it. */
-int cli_conn_fill(struct cli_conn *conn, int flags);
+/* Reads what is there, at most @max bytes, with the flags of recv(2). Returns 1, 0 at the end of the stream,
+ * -EAGAIN or another -errno. Frames given out before are gone after it. */
+int cli_conn_fill(struct cli_conn *conn, size_t max, int flags);
 
 /* The next frame after the HELLO, which is checked and swallowed here. Returns 1, 0 when more bytes are
  * needed, or -EPROTO and one line in *e. */
 int cli_conn_next(struct cli_conn *conn, struct frame *ret, struct errmsg *e);
+
+/* The frame that cli_conn_next() needs more bytes for, and how much of its payload the buffer holds. False where
+ * not even its header is there. */
+bool cli_conn_begun(const struct cli_conn *conn, struct frame *ret, size_t *ret_have);
+/* Bytes that the header of the next frame lacks, or else its payload; at least 1. */
+size_t cli_conn_missing(const struct cli_conn *conn);
+/* Forgets what the buffer holds of it: the caller reads the rest from the socket. */
+void cli_conn_cut(struct cli_conn *conn);
 
 /* One line on why EACCES: the caller, who is not in the group or only not yet. Exposed for tests:
  * @groups are the process's own. */

@@ -47,15 +47,36 @@ static const char exec_help[] =
         "  tar c . | hermes-sandbox exec -i 'tar t'\n"
         "  hermes-sandbox exec --json 'exit 3'\n";
 
-/* Output as it comes, to our own stdout and stderr. */
-static int take_raw(struct cli_sink *s, uint8_t stream, const void *p, size_t len) {
-        int r = cli_write_all(stream == STREAM_STDOUT ? STDOUT_FILENO : STDERR_FILENO, p, len);
+static int fd_of(uint8_t stream) {
+        return stream == STREAM_STDOUT ? STDOUT_FILENO : STDERR_FILENO;
+}
 
-        (void)s;
-        if (r == 0)
-                return 0;
+static int output_failed(uint8_t stream, int r) {
         return cli_write_failed(
                 stream == STREAM_STDOUT ? "the command's stdout" : "the command's stderr", r);
+}
+
+/* Output as it comes, to our own stdout and stderr. */
+static int take_raw(struct cli_sink *s, uint8_t stream, const void *p, size_t len) {
+        int r = cli_write_all(fd_of(stream), p, len);
+
+        (void)s;
+        return r < 0 ? output_failed(stream, r) : 0;
+}
+
+static bool moves_raw(uint8_t stream) {
+        return cli_write_is_pipe(fd_of(stream));
+}
+
+static int move_raw(uint8_t stream, int from, size_t len, size_t *ret_moved) {
+        ssize_t n = cli_write_move(fd_of(stream), from, len);
+
+        if (n == 0 || n == -ECONNRESET)
+                return -ECONNRESET;
+        if (n < 0 && n != -EAGAIN)
+                return output_failed(stream, (int)n);
+        *ret_moved = n > 0 ? (size_t)n : 0;
+        return 0;
 }
 
 /* A refusal, ours or the manager's, as an outcome. */
@@ -131,7 +152,7 @@ static int run_json(const struct cli *c, const struct cli_exec_args *a, struct c
 static int run_exec(const struct cli *c, int argc, char **argv) {
         struct cli_exec_args a;
         struct cli_outcome o;
-        struct cli_sink raw = { .take = take_raw };
+        struct cli_sink raw = { .take = take_raw, .moves = moves_raw, .move = move_raw };
         struct errmsg e;
 
         if (cli_exec_args_parse(&a, argc, argv, environ, &e) < 0) {

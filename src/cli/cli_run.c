@@ -3,6 +3,9 @@
  * poll: what is to be sent stands in one small buffer, and a source (stdin, a signal) is only read when
  * its frame has room there. So a manager that is slow to read can never keep us from reading what it
  * sends. Writing the output may block: credit bounds what the manager then holds for us.
+ *
+ * Of much output into a pipe only the headers of the frames are read: the kernel moves the payload from the
+ * socket to the pipe.
  */
 #include "cli/cli_run.h"
 
@@ -21,6 +24,13 @@
 
 /* Room that stdin leaves to windows and signals. */
 #define CONTROL_ROOM 1024
+/* Bytes of a frame that are worth a call of their own. */
+#define MOVE_MIN 4096
+/* A frame of this size is taken for the first of many. After so many small ones it is over. */
+#define MOVE_FROM (FRAME_PAYLOAD_MAX / 2)
+#define MOVE_PATIENCE 8
+/* Calls between two looks at everything else. */
+#define SOCKET_ROUNDS 32
 
 struct run {
         struct cli_conn *conn;
@@ -33,6 +43,11 @@ struct run {
         bool stdin_open;
         uint32_t stdin_credit;
         uint32_t consumed[3]; /* by stream: delivered and not yet granted again */
+
+        unsigned
+                moving; /* the next frame is one to be moved, most likely: no byte of it is read ahead */
+        uint8_t rest_stream; /* of the frame that is being moved */
+        size_t rest;         /* what is still to come of it */
 
         bool send_dead;              /* the manager reads no more; what it wrote is still to be read */
         size_t send_start, send_end; /* in to_send */
@@ -150,20 +165,33 @@ static bool protocol_error(struct run *r, const char *what) {
         return true;
 }
 
+static bool undeliverable(struct run *r, int code) {
+        r->out->end = CLI_END_SINK;
+        r->out->exit_code = code;
+        return true;
+}
+
+static uint8_t stream_of(const struct frame *f) {
+        return f->type == FRAME_STDOUT ? STREAM_STDOUT : STREAM_STDERR;
+}
+
+static void delivered(struct run *r, uint8_t stream, size_t n) {
+        r->consumed[stream] += (uint32_t)n;
+        grant(r, stream);
+}
+
 static bool on_output(struct run *r, const struct frame *f) {
-        uint8_t stream = f->type == FRAME_STDOUT ? STREAM_STDOUT : STREAM_STDERR;
+        uint8_t stream = stream_of(f);
         int code;
 
         if (!r->out->started)
                 return protocol_error(r, "output before the command was started");
         code = r->sink->take(r->sink, stream, f->payload, f->len);
-        if (code != 0) {
-                r->out->end = CLI_END_SINK;
-                r->out->exit_code = code;
-                return true;
-        }
-        r->consumed[stream] += f->len;
-        grant(r, stream);
+        if (code != 0)
+                return undeliverable(r, code);
+        if (f->len >= MOVE_FROM && r->sink->moves && r->sink->moves(stream))
+                r->moving = MOVE_PATIENCE;
+        delivered(r, stream, f->len);
         return false;
 }
 
@@ -221,20 +249,59 @@ static bool on_frame(struct run *r, const struct frame *f) {
         }
 }
 
-static bool on_socket(struct run *r) {
-        struct frame f;
-        int n = cli_conn_fill(r->conn, MSG_DONTWAIT);
+/* @n is 0 or -errno. */
+static bool lost(struct run *r, int n) {
+        r->out->end = CLI_END_LOST;
+        r->out->exit_code = EXIT_SANDBOX;
+        errmsg_set(&r->out->error, 0, "lost the manager%s%s: nothing is known of the command's end",
+                   n < 0 ? ": " : "", n < 0 ? strerror(-n) : "");
+        return true;
+}
 
+/* Begins with the frame that has not come whole, where that pays. True: it was the end. */
+static bool begin_move(struct run *r) {
+        struct frame f;
+        size_t have;
+
+        if (!r->sink->moves || !cli_conn_begun(r->conn, &f, &have))
+                return false;
+        r->moving -= r->moving > 0;
+        if ((f.type != FRAME_STDOUT && f.type != FRAME_STDERR) || f.channel != CLI_CHANNEL ||
+            f.len - have < MOVE_MIN || !r->sink->moves(stream_of(&f)))
+                return false;
+        r->moving = MOVE_PATIENCE;
+        r->rest_stream = stream_of(&f);
+        r->rest = f.len - have;
+        f.len = (uint32_t)have;
+        cli_conn_cut(r->conn);
+        return on_output(r, &f);
+}
+
+/* True: it was the end. */
+static bool go_on_moving(struct run *r, bool *ret_empty) {
+        size_t n = 0;
+        int code = r->sink->move(r->rest_stream, r->conn->fd, r->rest, &n);
+
+        if (code == -ECONNRESET)
+                return lost(r, 0);
+        if (code != 0)
+                return undeliverable(r, code);
+        r->rest -= n;
+        *ret_empty = n == 0;
+        delivered(r, r->rest_stream, n);
+        return false;
+}
+
+/* What was received, and what comes behind it in the same frame. True: it was the end. */
+static bool on_received(struct run *r, bool *ret_empty) {
+        struct frame f;
+        int n = cli_conn_fill(r->conn, r->moving ? cli_conn_missing(r->conn) : SIZE_MAX, MSG_DONTWAIT);
+
+        *ret_empty = n == -EAGAIN;
         if (n == -EAGAIN)
                 return false;
-        if (n <= 0) {
-                r->out->end = CLI_END_LOST;
-                r->out->exit_code = EXIT_SANDBOX;
-                errmsg_set(&r->out->error, 0,
-                           "lost the manager%s%s: nothing is known of the command's end",
-                           n < 0 ? ": " : "", n < 0 ? strerror(-n) : "");
-                return true;
-        }
+        if (n <= 0)
+                return lost(r, n);
         while ((n = cli_conn_next(r->conn, &f, &r->out->error)) > 0)
                 if (on_frame(r, &f))
                         return true;
@@ -243,7 +310,15 @@ static bool on_socket(struct run *r) {
                 r->out->exit_code = EXIT_SANDBOX;
                 return true;
         }
-        return false;
+        return begin_move(r);
+}
+
+static bool on_socket(struct run *r) {
+        bool done = false, empty = false;
+
+        for (int i = 0; i < SOCKET_ROUNDS && !done && !empty && (i == 0 || r->moving); i++)
+                done = r->rest > 0 ? go_on_moving(r, &empty) : on_received(r, &empty);
+        return done;
 }
 
 static void catch_signals(struct run *r) {

@@ -10,10 +10,15 @@
 #include "common/errmsg.h"
 #include "common/proto.h"
 
-/* Takes @len bytes of STREAM_STDOUT or STREAM_STDERR. 0, or the exit status with which to end at once,
- * its line already said. */
 struct cli_sink {
+        /* Takes @len bytes of STREAM_STDOUT or STREAM_STDERR. 0, or the exit status with which to end at once,
+         * its line already said. */
         int (*take)(struct cli_sink *s, uint8_t stream, const void *p, size_t len);
+        /* May move() be used for that stream? NULL: for none. */
+        bool (*moves)(uint8_t stream);
+        /* Takes up to @len bytes right from the socket @from. 0 and how many, 0 of them when there is nothing to
+         * be had now, or the exit status as above; -ECONNRESET at the end of the socket's bytes. */
+        int (*move)(uint8_t stream, int from, size_t len, size_t *ret_moved);
 };
 
 enum cli_end {

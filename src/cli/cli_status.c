@@ -48,7 +48,7 @@ static int ask(struct cli_conn *conn, uint8_t json) {
         if (r == 0)
                 r = 1;
         while (r > 0) {
-                r = cli_conn_fill(conn, 0);
+                r = cli_conn_fill(conn, SIZE_MAX, 0);
                 if (r <= 0)
                         break;
                 while ((r = cli_conn_next(conn, &f, &e)) > 0) {

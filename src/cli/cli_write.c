@@ -28,6 +28,7 @@ enum kind {
 /* What a standard stream is, and where its bytes go. */
 static struct stream {
         enum kind kind;
+        bool pipe;
         int fd;
 } streams[STDERR_FILENO + 1];
 
@@ -45,14 +46,16 @@ static struct stream look(int fd) {
         int own;
 
         if (fstat(fd, &st) < 0)
-                return (struct stream){ SMALL, fd };
+                return (struct stream){ SMALL, false, fd };
         if (S_ISSOCK(st.st_mode))
-                return (struct stream){ SOCKET, fd };
+                return (struct stream){ SOCKET, false, fd };
         /* A file waits for no reader, nor does /dev/null (1, 3: admin-guide/devices.txt). */
         if (S_ISREG(st.st_mode) || (S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3)))
-                return (struct stream){ BULK, fd };
-        own = S_ISFIFO(st.st_mode) ? reopen(fd) : -1;
-        return own < 0 ? (struct stream){ SMALL, fd } : (struct stream){ BULK, own };
+                return (struct stream){ BULK, false, fd };
+        if (!S_ISFIFO(st.st_mode))
+                return (struct stream){ SMALL, false, fd };
+        own = reopen(fd);
+        return own < 0 ? (struct stream){ SMALL, true, fd } : (struct stream){ BULK, true, own };
 }
 
 static ssize_t put(const struct stream *s, const char *p, size_t len) {
@@ -71,16 +74,19 @@ static int wait_for_room(int fd) {
         return ppoll(&p, 1, NULL, &none) < 0 && errno != EINTR ? -errno : 0;
 }
 
+static const struct stream *stream_of(int fd) {
+        if (streams[fd].kind == UNKNOWN)
+                streams[fd] = look(fd);
+        return &streams[fd];
+}
+
 int cli_write_all(int fd, const void *p, size_t len) {
-        struct stream s = { SMALL, fd };
+        struct stream s = { SMALL, false, fd };
         const char *b = p;
         bool full;
 
-        if (len > PIPE_BUF && fd >= 0 && fd <= STDERR_FILENO) {
-                if (streams[fd].kind == UNKNOWN)
-                        streams[fd] = look(fd);
-                s = streams[fd];
-        }
+        if (len > PIPE_BUF && fd >= 0 && fd <= STDERR_FILENO)
+                s = *stream_of(fd);
         full = s.kind == SMALL;
         while (len > 0) {
                 int r = full ? wait_for_room(s.fd) : 0;
@@ -97,4 +103,26 @@ int cli_write_all(int fd, const void *p, size_t len) {
                         return -errno;
         }
         return 0;
+}
+
+bool cli_write_is_pipe(int fd) {
+        return stream_of(fd)->pipe;
+}
+
+ssize_t cli_write_move(int fd, int from, size_t len) {
+        for (bool waited = false;; waited = true) {
+                ssize_t n = splice(from, NULL, fd, NULL, len, SPLICE_F_NONBLOCK);
+                int r;
+
+                if (n >= 0)
+                        return n;
+                if (errno != EAGAIN && errno != EINTR)
+                        return -errno;
+                /* The pipe is full, or the socket is empty: it does not say which. */
+                if (waited)
+                        return -EAGAIN;
+                r = wait_for_room(fd);
+                if (r < 0)
+                        return r;
+        }
 }

@@ -37,10 +37,9 @@ static const struct {
         [FRAME_SCRUBBED] = { BY_AGENT, 0, 128 },
 };
 
-int frame_parse(const uint8_t *buf, size_t len, enum frame_from from, struct frame *ret,
-                size_t *ret_used) {
+int frame_parse_header(const uint8_t *buf, size_t len, enum frame_from from, struct frame *ret) {
         struct wire_in in;
-        struct frame f;
+        struct frame f = { 0 };
 
         if (len < FRAME_HEADER)
                 return 0;
@@ -56,6 +55,17 @@ int frame_parse(const uint8_t *buf, size_t len, enum frame_from from, struct fra
                 return -EPROTO;
         if (f.len > rules[f.type].max || (f.flags & ~rules[f.type].flags))
                 return -EPROTO;
+        *ret = f;
+        return 1;
+}
+
+int frame_parse(const uint8_t *buf, size_t len, enum frame_from from, struct frame *ret,
+                size_t *ret_used) {
+        struct frame f;
+        int r = frame_parse_header(buf, len, from, &f);
+
+        if (r <= 0)
+                return r;
         if (len - FRAME_HEADER < f.len)
                 return 0;
 

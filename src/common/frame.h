@@ -69,6 +69,12 @@ struct frame {
 };
 
 /*
+ * Reads one header from the front of @buf[0..len), with all that frame_parse() checks in it. Returns 1 and
+ * fills *ret but for its payload, 0 when more bytes are needed, or -EPROTO.
+ */
+int frame_parse_header(const uint8_t *buf, size_t len, enum frame_from from, struct frame *ret);
+
+/*
  * Reads one frame from the front of @buf[0..len).
  *
  * Returns 1 and fills *ret and *ret_used (bytes taken), 0 when more bytes are needed, or -EPROTO:

@@ -209,7 +209,7 @@ static inline void through_cli(const uint8_t *data, size_t size) {
                 check(sent >= 0);
                 data += sent;
                 size -= (size_t)sent;
-                while ((n = cli_conn_fill(&conn, MSG_DONTWAIT)) > 0) {
+                while ((n = cli_conn_fill(&conn, SIZE_MAX, MSG_DONTWAIT)) > 0) {
                         int r;
 
                         while ((r = cli_conn_next(&conn, &f, &e)) == 1)

@@ -82,6 +82,73 @@ static void test_pipes(void **state) {
         }
 }
 
+/* Sizes around those that a pipe takes at once, with the other stream in between. */
+static void m_pieces(struct peer *p) {
+        static const size_t sizes[] = { 1,     4095, 4096,  4097,  65536, 12, 65535, 8192,
+                                        65536, 3,    65536, 40000, 65536, 1,  65536, 65536 };
+        static uint8_t chunk[FRAME_PAYLOAD_MAX];
+        struct result r = a_result();
+        size_t done = 0;
+
+        greet(p);
+        for (size_t i = 0; done < TOTAL; i++) {
+                size_t n = sizes[i % (sizeof(sizes) / sizeof(sizes[0]))];
+
+                n = n < TOTAL - done ? n : TOTAL - done;
+                for (size_t k = 0; k < n; k++)
+                        chunk[k] = byte_at(done + k);
+                put(p, FRAME_STDOUT, 1, chunk, n);
+                put(p, FRAME_STDERR, 1, "e", i % 2);
+                done += n;
+        }
+        put_result(p, &r);
+}
+
+static void test_pieces(void **state) {
+        struct how h = { .manager = m_pieces, .stdin_fd = null_fd() };
+        int p[2], status;
+        pid_t reader;
+
+        (void)state;
+        assert_int_equal(pipe2(p, O_CLOEXEC), 0);
+        reader = fork();
+        if (reader == 0) {
+                close(p[1]);
+                _exit(whole(p[0], false) ? 0 : 1);
+        }
+        h.stdout_fd = p[1];
+        run(ARGV(W("exec"), W("cmd")), &h, &o);
+        close(p[0]);
+        close(p[1]);
+        close(h.stdin_fd);
+        assert_exit(&o, 0);
+        assert_true(strlen(o.err) > 10 && strspn(o.err, "e") == strlen(o.err));
+        assert_int_equal(waitpid(reader, &status, 0), reader);
+        assert_int_equal(status, 0);
+}
+
+/* The manager dies in the middle of a frame that goes right into the pipe. */
+static void m_torn(struct peer *p) {
+        static uint8_t frame[FRAME_MAX];
+
+        greet(p);
+        for (int i = 0; i < 3; i++)
+                put(p, FRAME_STDOUT, 1, frame, FRAME_PAYLOAD_MAX);
+        frame_put_header(frame, FRAME_STDOUT, 0, 1, FRAME_PAYLOAD_MAX);
+        must(send(p->fd, frame, 20000, MSG_NOSIGNAL) == 20000, "cannot send");
+}
+
+static void test_torn(void **state) {
+        struct how h = { .manager = m_torn, .stdin_fd = null_fd() };
+
+        (void)state;
+        run(ARGV(W("exec"), W("cmd")), &h, &o);
+        close(h.stdin_fd);
+        assert_exit(&o, 125);
+        assert_non_null(strstr(o.err, "lost the manager"));
+        assert_int_equal(o.out_len, 3 * FRAME_PAYLOAD_MAX + 20000 - FRAME_HEADER);
+}
+
 /* The pipe's other users do not find it non-blocking. */
 static void test_flags_stay(void **state) {
         struct how h = { .manager = m_pattern, .stdin_fd = null_fd() };
@@ -159,10 +226,9 @@ static void test_devices(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_pipes),
-                cmocka_unit_test(test_flags_stay),
-                cmocka_unit_test(test_files),
-                cmocka_unit_test(test_devices),
+                cmocka_unit_test(test_pipes), cmocka_unit_test(test_pieces),
+                cmocka_unit_test(test_torn),  cmocka_unit_test(test_flags_stay),
+                cmocka_unit_test(test_files), cmocka_unit_test(test_devices),
         };
 
         return cmocka_run_group_tests(tests, setup, teardown);
