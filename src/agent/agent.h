@@ -211,7 +211,9 @@ struct exec_out {
          * would only wake the agent before that. */
         int theirs;
         bool ready;
-        bool wide; /* the pipe was made larger */
+        bool wide;         /* the pipe was made larger */
+        bool flood;        /* much came, and soon after the last time */
+        uint64_t taken_us; /* the last time */
         uint64_t credit;
         int64_t final_left; /* bytes still to be taken after the main process' end; -1: until EOF */
 };
@@ -271,6 +273,7 @@ struct agent {
         uint32_t exec_serial;
         unsigned n_execs;
         unsigned pump_from; /* the slot whose turn it is */
+        bool rest;          /* all of a flood was taken out of its pipe: let it fill again */
         uint32_t order_channel;
         size_t order_len;
         /* Up to here an idle agent's memory: one page, with the start of the link's buffer. */

@@ -27,6 +27,8 @@
 #include "common/agent_args.h"
 
 #define RECONNECT_PAUSE_MS 100
+/* A command that writes 1 GB/s does not fill its pipe in that time (stream.c). */
+#define FILL_NS 150000L
 /* Or more, on some machines: then less is given back. */
 #define PAGE ((uintptr_t)4096)
 /* Bytes of the stack right below a frame that forget_stack() leaves alone, and further down gives back. */
@@ -221,6 +223,15 @@ static int handle(void *userdata, const struct frame *f) {
         }
 }
 
+/* A pipe wakes its reader at each write, and most writes are far smaller than a frame. Who reads at once
+ * moves a flood in small pieces, each with its wake-ups down to the caller; who waits a little gets all of it
+ * at once. */
+static void let_fill(void) {
+        struct timespec pause = { 0, FILL_NS };
+
+        nanosleep(&pause, NULL);
+}
+
 /* One turn of the loop. 0, or -errno: the connection is gone. */
 static int turn(struct agent *a, bool *more) {
         struct epoll_event ev[EVENTS];
@@ -259,6 +270,9 @@ static int turn(struct agent *a, bool *more) {
         }
         /* Streams that waited for room have it now, and no event will say so. */
         *more |= full && link_room(&a->link) >= FRAME_MAX;
+        if (a->rest && !*more)
+                let_fill();
+        a->rest = false;
         return r < 0 ? r : watch_room(a);
 }
 

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -15,6 +16,8 @@
 /* Chunks of each stream between two looks at everything else. */
 #define PUMP_ROUNDS 16
 #define WIDE_PIPE 262144
+/* More than PIPE_BUF bytes in less than this are a flood. */
+#define FLOOD_GAP_US 500
 
 static void count_dropped(struct exec *x, int i, const uint8_t *p, size_t n) {
         x->end.truncated = true;
@@ -38,6 +41,20 @@ void stream_end(struct exec_out *o) {
 static void widen(struct exec_out *o) {
         o->wide = true;
         fcntl(o->fd, F_SETPIPE_SZ, WIDE_PIPE);
+}
+
+/* @got of @n bytes came. Of a flood that is all that there was: time to rest. */
+static void note_flood(struct agent *a, struct exec *x, int i, ssize_t got, size_t n) {
+        struct exec_out *o = &x->out[i];
+
+        if (got > 0) {
+                uint64_t now = now_us();
+
+                o->flood = got >= PIPE_BUF && now - o->taken_us < FLOOD_GAP_US;
+                o->taken_us = now;
+        }
+        if (got < (ssize_t)n && o->flood && x->state == EXEC_RUNNING)
+                a->rest = true;
 }
 
 /* Moves one chunk of a stream. Returns true when it moved one and more may follow at once. */
@@ -64,6 +81,7 @@ static bool pump(struct agent *a, struct exec *x, int i) {
         if (o->final_left >= 0 && (uint64_t)o->final_left < n)
                 n = (size_t)o->final_left;
         got = read(o->fd, to, n);
+        note_flood(a, x, i, got, n);
         if (got < 0 && errno == EAGAIN) {
                 o->ready = false;
                 /* The writer is a background process that outlives the command. */

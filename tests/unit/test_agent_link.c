@@ -63,6 +63,53 @@ static void stdin_overrun(void **state) {
         comes_again(r);
 }
 
+/* A command may read the pipe that its output goes into. What it takes is missing, and no frame is torn. */
+static void takes_from_itself(void **state) {
+        struct rig *r = *state;
+        struct run x = rig_run(
+                r, 1,
+                "{ head -c 20000000 /dev/zero & dd if=/proc/self/fd/1 of=/dev/null bs=10000 "
+                "count=150 2>/dev/null; wait; }; echo end >&2");
+
+        assert_int_equal(x.end.code, 0);
+        assert_string_equal(x.out[1], "end\n");
+        assert_true(x.len[0] > 0 && x.len[0] < 20000000);
+        for (size_t i = 0; i < x.len[0]; i++)
+                assert_int_equal(x.out[0][i], 0);
+        run_done(&x);
+        x = rig_run(r, 2, "echo next");
+        run_equals(&x, 0, "next\n", "");
+}
+
+/* Floods in pieces of every size beside one that is none. Of packets (man 2 pipe, O_DIRECT) a reader may lose the
+ * end; no frame is torn by them. */
+static void floods(void **state) {
+        struct rig *r = *state;
+        struct run runs[] = { { .channel = 1 }, { .channel = 2 }, { .channel = 3 }, { .channel = 4 } };
+
+        rig_sh(r, 1, (struct exec_order){ 0 }, "seq 1000000");
+        rig_sh(r, 2, (struct exec_order){ 0 },
+               "python3 -c 'import os\n"
+               "for i in range(30000): os.write(1, bytes([i % 251]) * (i % 300 + 1))'");
+        rig_sh(r, 3, (struct exec_order){ 0 }, "for i in 1 2 3 4 5; do echo $i; sleep 0.01; done");
+        rig_sh(r, 4, (struct exec_order){ 0 },
+               "python3 -c 'import fcntl, os\n"
+               "fcntl.fcntl(1, fcntl.F_SETFL, os.O_DIRECT)\n"
+               "for i in range(2000): os.write(1, bytes(4096)); os.write(1, bytes(i % 64 + 1))'");
+        rig_collect(r, runs, 4);
+        for (size_t i = 0; i < 4; i++)
+                assert_int_equal(runs[i].end.code, 0);
+        assert_int_equal(runs[0].len[0], 6888896);
+        assert_string_equal(runs[0].out[0] + 6888896 - 15, "999999\n1000000\n");
+        for (size_t i = 0, at = 0; i < 30000; i++)
+                for (size_t k = 0; k <= i % 300; k++)
+                        assert_int_equal((uint8_t)runs[1].out[0][at++], i % 251);
+        assert_string_equal(runs[2].out[0], "1\n2\n3\n4\n5\n");
+        assert_true(runs[3].len[0] > 0);
+        for (size_t i = 0; i < 4; i++)
+                run_done(&runs[i]);
+}
+
 static void order_too_large(void **state) {
         static uint8_t data[FRAME_PAYLOAD_MAX];
         struct rig *r = *state;
@@ -122,8 +169,14 @@ static void nobody_listens(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                CASE(violations),   CASE(stdin_overrun), CASE(order_too_large),
-                CASE(manager_goes), CASE(bye),           cmocka_unit_test(nobody_listens),
+                CASE(takes_from_itself),
+                CASE(floods),
+                CASE(violations),
+                CASE(stdin_overrun),
+                CASE(order_too_large),
+                CASE(manager_goes),
+                CASE(bye),
+                cmocka_unit_test(nobody_listens),
         };
         int unfit = rig_unfit();
 
