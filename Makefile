@@ -57,11 +57,13 @@ endif
 pkg = $(shell pkg-config --$(1) $(2) 2>/dev/null)
 
 # program        folder of its own sources   others it takes            libraries
-PROGRAMS := hermes-sandboxd hermes-engined hermes-sandbox-config supervisor agent hermes-sandbox
+PROGRAMS := hermes-sandboxd hermes-engined hermes-sandbox-config hermes-docker-enable supervisor agent hermes-sandbox
 
 hermes-sandboxd_LIBS       = $(call pkg,libs,yaml-0.1 audit libsystemd nettle)
 hermes-engined_LIBS        = $(call pkg,libs,libcurl yaml-0.1 jansson libsystemd nettle)
 hermes-sandbox-config_LIBS = $(call pkg,libs,yaml-0.1 nettle)
+# The one that a caller can make run as root: these two, and nothing of ours but its own folder.
+hermes-docker-enable_LIBS  = $(call pkg,libs,audit libcap-ng)
 
 .PHONY: all check check-unit check-it check-long check-vm asan asan-run lint format fuzz fuzzers fuzzers-here bench deb try install clean
 all: $(PROGRAMS:%=$(BUILD)/%)
@@ -92,6 +94,8 @@ $(BUILD)/hermes-engined: $(call glibc_objs,engine config) $(COMMON_GLIBC)
 	$(CC) $(GLIBC_LINK) $(LDFLAGS) -o $@ $^ $(hermes-engined_LIBS)
 $(BUILD)/hermes-sandbox-config: $(call glibc_objs,cli/config config) $(COMMON_GLIBC)
 	$(CC) $(GLIBC_LINK) $(LDFLAGS) -o $@ $^ $(hermes-sandbox-config_LIBS)
+$(BUILD)/hermes-docker-enable: $(call glibc_objs,helper)
+	$(CC) $(GLIBC_LINK) $(LDFLAGS) -o $@ $^ $(hermes-docker-enable_LIBS)
 $(BUILD)/supervisor: $(call glibc_objs,supervisor) $(BUILD)/glibc/common/errmsg.o
 	$(CC) $(GLIBC_LINK) $(LDFLAGS) -o $@ $^
 # Sorted: what the agent writes to all the time stands together (agent/agent.h).
@@ -102,8 +106,8 @@ $(BUILD)/hermes-sandbox: $(call musl_objs,cli) $(COMMON_MUSL)
 
 # --- tests -------------------------------------------------------------------------------------------
 UNIT := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))
-TEST_LIBS = $(call pkg,libs,cmocka libcurl yaml-0.1 jansson libsystemd audit nettle)
-TEST_OBJS = $(call lib_objs,common config engine manager agent cli supervisor)
+TEST_LIBS = $(call pkg,libs,cmocka libcurl yaml-0.1 jansson libsystemd audit nettle libcap-ng)
+TEST_OBJS = $(call lib_objs,common config engine manager agent cli supervisor helper)
 $(BUILD)/libundertest.a: $(TEST_OBJS)
 	@rm -f $@
 	ar rcs $@ $^
@@ -170,10 +174,14 @@ packages-%:
 # --- installation and package ------------------------------------------------------------------------
 # Needs no root and sets no setuid bit: both are the package's.
 install: all
-	install -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(LIBEXEC) $(UNITDIR) $(USERUNITDIR) $(PREFIX)/lib/sysusers.d \
-		$(PREFIX)/lib/tmpfiles.d $(addprefix $(PREFIX)/share/man/man,1 5 8) $(SYSCONFDIR)/hermes-sandbox/sandbox.d)
+	install -d $(addprefix $(DESTDIR),$(addprefix $(PREFIX)/,bin sbin lib/sysusers.d lib/tmpfiles.d share/hermes-sandbox) \
+		$(LIBEXEC) $(UNITDIR) $(USERUNITDIR) $(addprefix $(PREFIX)/share/man/man,1 5 8) \
+		$(addprefix $(SYSCONFDIR)/,hermes-sandbox/sandbox.d apparmor.d))
 	install -m 0755 $(BUILD)/hermes-sandbox $(DESTDIR)$(PREFIX)/bin/
-	install -m 0755 $(addprefix $(BUILD)/,$(filter-out hermes-sandbox,$(PROGRAMS))) $(DESTDIR)$(LIBEXEC)/
+	install -m 0755 $(BUILD)/hermes-docker-enable $(DESTDIR)$(PREFIX)/sbin/
+	install -m 0755 $(addprefix $(BUILD)/,$(filter-out hermes-sandbox hermes-docker-enable,$(PROGRAMS))) $(DESTDIR)$(LIBEXEC)/
+	install -m 0644 sudoers.d/hermes-docker $(DESTDIR)$(PREFIX)/share/hermes-sandbox/hermes-docker.sudoers
+	install -m 0644 etc/apparmor.d/hermes-docker-enable $(DESTDIR)$(SYSCONFDIR)/apparmor.d/
 	install -m 0644 etc/sandbox.yaml $(DESTDIR)$(SYSCONFDIR)/hermes-sandbox/
 	install -m 0644 $(wildcard systemd/*.service systemd/*.socket) $(DESTDIR)$(UNITDIR)/
 	install -m 0644 $(wildcard systemd/user/*.service systemd/user/*.socket) $(DESTDIR)$(USERUNITDIR)/

@@ -4,15 +4,16 @@
 # packages.sh names SET: prints the packages and installs nothing.
 set -eu
 
-build="build-essential pkg-config musl-gcc=musl-tools libaudit-dev libcurl4-gnutls-dev libjansson-dev
+build="build-essential pkg-config musl-gcc=musl-tools libaudit-dev libcap-ng-dev libcurl4-gnutls-dev libjansson-dev
 	libsystemd-dev libyaml-dev nettle-dev"
 declare -A sets=(
 	[build]=$build
 	[check]="$build libcmocka-dev dockerd=docker.io auditd=auditd mmdebstrap=mmdebstrap jq=jq
 		setpriv=util-linux python3=python3 docker-registry=docker-registry
-		clang=clang"
+		clang=clang sudo=sudo"
 	[lint]="$build libcmocka-dev clang=clang clang-format=clang-format cppcheck=cppcheck
-		shellcheck=shellcheck codespell=codespell mandoc=mandoc"
+		shellcheck=shellcheck codespell=codespell mandoc=mandoc visudo=sudo
+		apparmor_parser=apparmor"
 	[bench]="gcc=gcc auditd=auditd jq=jq bwrap=bubblewrap dockerd=docker.io"
 	[vm]="mmdebstrap=mmdebstrap qemu-system-x86_64=qemu-system-x86 mke2fs=e2fsprogs"
 )
