@@ -65,7 +65,7 @@ hermes-sandbox-config_LIBS = $(call pkg,libs,yaml-0.1 nettle)
 # The one that a caller can make run as root: these two, and nothing of ours but its own folder.
 hermes-docker-enable_LIBS  = $(call pkg,libs,audit libcap-ng)
 
-.PHONY: all check check-unit check-it check-long check-vm asan asan-run lint format fuzz fuzzers fuzzers-here bench deb try install clean
+.PHONY: all check check-unit check-it check-priv check-long check-vm asan asan-run lint format fuzz fuzzers fuzzers-here bench deb try install clean
 all: $(PROGRAMS:%=$(BUILD)/%)
 
 # --- objects: build/glibc/** and build/musl/** -------------------------------------------------------
@@ -138,11 +138,13 @@ RUN := tests/run
 
 check: | packages-check
 	$(MAKE) all $(UNIT) $(FUZZ) fuzzers
-	$(RUN) unit fuzz fuzzing it
+	$(RUN) unit fuzz fuzzing it priv
 check-unit: $(UNIT)
 	$(RUN) unit
 check-it: all
 	$(RUN) it
+check-priv: all
+	$(RUN) priv
 # The same scripts with the counts and sizes of cases.md, and ten minutes of fuzzing a target.
 check-long: | packages-check
 	$(MAKE) all fuzzers

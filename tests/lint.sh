@@ -112,7 +112,9 @@ lint "cppcheck" cppcheck cppcheck --quiet -D__x86_64__=1 '-DLIST_HEAD(n,t)=struc
 	--error-exitcode=1 --inline-suppr \
 	--enable=warning,portability --suppress=missingIncludeSystem -Isrc -Itests src
 lint "shellcheck" shellcheck shellcheck -x -P SCRIPTDIR -P . "${sh_files[@]}"
-lint "codespell" codespell codespell -L nd src debian etc man docs systemd tests/*.sh tests/lib tests/it README.md Makefile
+lint "codespell" codespell codespell -L nd src debian etc man docs sudoers.d systemd tests/*.sh tests/lib tests/it tests/priv README.md Makefile
+lint "sudoers (visudo)" visudo visudo -cf sudoers.d/hermes-docker
+lint "AppArmor profile" apparmor_parser apparmor_parser --skip-kernel-load --skip-cache etc/apparmor.d/hermes-docker-enable
 lint "units (systemd-analyze verify)" systemd-analyze units
 lint "units (systemd-analyze security)" systemd-analyze exposure
 [ ${#man_files[@]} -eq 0 ] || lint "manual pages (mandoc)" mandoc mandoc -Tlint -Wwarning "${man_files[@]}"

@@ -35,12 +35,13 @@ static int allowed(const struct helper *h, int etc, const struct caller *who) {
         return who->gid == want;
 }
 
-/* A member only where gshadow, if it has the group, says so too: a tool killed between the two is run again. */
-static int membership(const struct helper *h, int etc) {
-        int r = accounts_look(etc, "group", h->owner, h->group, h->account, NULL), shadow;
+/* @ret_file: the last one looked at. A member only where gshadow, if it has the group, says so too: a tool killed between the two is run again. */
+static int membership(const struct helper *h, int etc, const char **ret_file) {
+        int r = accounts_look(etc, *ret_file = "group", h->owner, h->group, h->account, NULL), shadow;
 
         if (r != ACCOUNTS_MEMBER)
                 return r;
+        *ret_file = "gshadow";
         shadow = accounts_look(etc, "gshadow", h->owner, h->group, h->account, NULL);
         return shadow == ACCOUNTS_NONE || shadow == -ENOENT ? ACCOUNTS_MEMBER : shadow;
 }
@@ -80,12 +81,13 @@ static bool final(int status) {
 
 static int enable(const struct report *r, int etc, int64_t until) {
         const struct helper *h = r->h;
+        const char *file;
         int status = 0, found;
 
         for (bool ran = false;; ran = true) {
-                found = membership(h, etc);
+                found = membership(h, etc, &file);
                 if (found < 0)
-                        return bad_file(r, "{group,gshadow}", found);
+                        return bad_file(r, file, found);
                 if (found == ACCOUNTS_NONE)
                         return report_end(r, EX_UNAVAILABLE, "no-group",
                                           "no group %s: install the engine", h->group);

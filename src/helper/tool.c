@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,13 +33,15 @@ _Noreturn static void child(const struct helper *h) {
         _exit(127);
 }
 
-/* shadow's locks are files with their owner's pid. A dead owner's are in nobody's way until another process gets that
- * pid. So they are removed before the child is reaped: so far its pid is its own, and to others it is alive. */
+/* What a killed tool leaves. shadow's locks are files with their owner's pid: a dead owner's are in nobody's way until
+ * another process gets that pid. Copies that it has just begun have mode 0 still, and without CAP_DAC_OVERRIDE not
+ * even root could write over them. The child is not yet reaped: its pid is its own, and to others it is alive. */
 static void unlock(int etc, pid_t pid) {
         static const char *const files[] = { "gshadow", "group", "shadow", "passwd" };
 
         for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
                 char name[32], holder[32] = "";
+                struct stat st;
                 int fd;
 
                 snprintf(name, sizeof(name), "%s.%d", files[i], (int)pid);
@@ -47,8 +50,15 @@ static void unlock(int etc, pid_t pid) {
                 fd = openat(etc, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
                 if (fd < 0)
                         continue;
-                if (read(fd, holder, sizeof(holder) - 1) > 0 && atol(holder) == pid)
+                if (read(fd, holder, sizeof(holder) - 1) > 0 && atol(holder) == pid) {
+                        snprintf(name, sizeof(name), "%s+", files[i]);
                         unlinkat(etc, name, 0);
+                        snprintf(name, sizeof(name), "%s-", files[i]);
+                        if (fstatat(etc, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !(st.st_mode & 0777))
+                                unlinkat(etc, name, 0);
+                        snprintf(name, sizeof(name), "%s.lock", files[i]);
+                        unlinkat(etc, name, 0); /* the last, as it guards the others */
+                }
                 close(fd);
         }
 }

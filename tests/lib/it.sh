@@ -217,7 +217,7 @@ it_folders() {
 	install -m 0644 "$TOP/etc/sandbox.yaml" "$HST_DIR/etc/"
 	cat >"$HST_DIR/etc/sandbox.d/10-place.yaml" <<-END
 		engine:
-		  socket: $HST_ENGINE
+		  socket: ${HST_ENGINE:-/run/docker.sock}
 		audit:
 		  file: $HST_DIR/log/sandbox-audit.log
 	END
@@ -250,7 +250,7 @@ trap 'exit 143' TERM
 if [ -z "${HST_RUN:-}" ]; then
 	HST_DIR=/nonexistent
 	it_own_world=1
-	world_begin
+	${it_world:-world_begin}
 fi
 umask 022
 it_folders

@@ -20,7 +20,7 @@ TOP=$(cd "$here/../.." && pwd)
 BUILD=${BUILD:-build}
 case $BUILD in /*) ;; *) BUILD=$TOP/$BUILD ;; esac
 HST_IMAGE=debian:bookworm-slim
-PROGRAMS=(hermes-sandbox hermes-sandbox-config hermes-sandboxd hermes-engined agent supervisor)
+PROGRAMS=(hermes-sandbox hermes-sandbox-config hermes-docker-enable hermes-sandboxd hermes-engined agent supervisor)
 export PATH=$PATH:/usr/sbin:/sbin LC_ALL=C.UTF-8
 
 # The packages that the image needs so that the agent runs in it: none, unless it is a sanitizer build,
@@ -35,8 +35,9 @@ world_image() {
 	fi
 }
 
-world_begin() {
-	local archive program
+# world_bare: without an engine.
+world_bare() {
+	local program
 	# Below /var/lib, as /tmp and /run may be noexec, are writable by all, or are small.
 	mkdir -p /var/lib/hermes-sandbox-tests
 	HST_RUN=$(mktemp -d /var/lib/hermes-sandbox-tests/XXXXXX)
@@ -46,9 +47,15 @@ world_begin() {
 		install -m 0755 "$BUILD/$program" "$HST_RUN/bin/"
 	done
 	accounts_make "$TOP/systemd/hermes-sandbox.sysusers"
-	archive=$(world_image) || { echo "no image could be made" && return 1; }
 	audit_begin "$HST_RUN/audit" || { echo "auditd does not start" && return 1; }
 	HST_AUDIT=$AUDIT_LOG
+	export HST_RUN HST_AUDIT
+}
+
+world_begin() {
+	local archive
+	world_bare || return 1
+	archive=$(world_image) || { echo "no image could be made" && return 1; }
 	HST_ENGINE=$HST_RUN/engine/docker.sock
 	if ! engine_private "$HST_RUN/engine"; then
 		echo "dockerd does not start:"
@@ -56,7 +63,7 @@ world_begin() {
 		return 1
 	fi
 	image_import "$HST_ENGINE" "$HST_IMAGE" "$archive"
-	export HST_RUN HST_ENGINE HST_AUDIT
+	export HST_ENGINE
 }
 
 world_end() {
