@@ -9,7 +9,9 @@ it_world=world_bare
 
 HELPER=/usr/sbin/hermes-docker-enable
 # The messages, as its callers read them.
+# shellcheck disable=SC2034 # the scripts do
 NOW='hermes-docker-enable: _hermes-engine is in group docker now'
+# shellcheck disable=SC2034
 ALREADY='hermes-docker-enable: _hermes-engine is in group docker already'
 
 # priv_world: the copies, mounted in the place of the machine's own, with a docker group that has no member.
@@ -103,6 +105,7 @@ case ",$(findmnt -n -o OPTIONS -T "$HST_RUN")," in
 *,nosuid,*) skip "$HST_RUN is mounted nosuid" ;;
 esac
 # shellcheck disable=SC2034 # login reads them
-declare caller_ids stranger_ids
-caller_ids=$(ids_of "$CALLER") stranger_ids=$(ids_of "$STRANGER")
+caller_ids=$(ids_of "$CALLER")
+# shellcheck disable=SC2034
+stranger_ids=$(ids_of "$STRANGER")
 priv_world

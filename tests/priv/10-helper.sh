@@ -43,7 +43,7 @@ joined_meanwhile() {
 		open('/etc/group', 'w').write(re.sub(r'(?m)^(docker:.*:)$', r'\1daemon', text))
 	END
 	pid=$!
-	wait_for 5 sh -c 'grep -q POSIX.*:"$(stat -c %i /etc/.pwd.lock)" /proc/locks'
+	wait_for 5 grep -q "POSIX.*:$(stat -c %i /etc/.pwd.lock) " /proc/locks
 	helper 0 "$NOW"
 	wait $pid
 	expect_eq daemon,_hermes-engine "$(members /etc/group)"
@@ -153,7 +153,7 @@ untrusted() {
 		fresh
 		rm "/etc/$file"
 		# A fifo in the place of the other two would hold up this shell's own tools.
-		[ $file = gshadow ] && mkfifo "/etc/$file" || mknod "/etc/$file" c 1 3
+		if [ $file = gshadow ]; then mkfifo /etc/gshadow; else mknod "/etc/$file" c 1 3; fi
 		[ $file != gshadow ] || sed -i '/^docker:/s/$/_hermes-engine/' /etc/group
 		helper 71 "hermes-docker-enable: /etc/$file: $plain"
 	done

@@ -42,7 +42,8 @@ canaries() {
 		__attribute__((constructor)) static void f(void) { (void)!open("$HST_DIR/canaries/library", O_CREAT, 0666); }
 	END
 	cc -shared -fPIC -o "$HST_DIR/canary.so" "$HST_DIR/canary.c"
-	mkdir -m 1777 -p "$HST_DIR/canaries" "$HST_DIR/path"
+	mkdir "$HST_DIR/path"
+	mkdir -m 1777 "$HST_DIR/canaries"
 	printf '#!/bin/sh\ntouch %s/canaries/tool\n' "$HST_DIR" >"$HST_DIR/path/usermod"
 	cp "$HST_DIR/canary.so" "$HST_DIR/path/libaudit.so.1"
 	cp "$HST_DIR/canary.so" "$HST_DIR/path/libcap-ng.so.0"
@@ -271,7 +272,11 @@ deaf() {
 	mkfifo "$HST_DIR/full"
 	exec 7<>"$HST_DIR/full"
 	timeout 2 cat /dev/zero >&7 || true
-	timeout 10 setpriv ${caller_ids:?} -- env $HELPER 2>&7 || rc=$?
+	(sleep 10 && cat "$HST_DIR/full" >/dev/null) &
+	SECONDS=0
+	login caller $HELPER 2>&7 || rc=$?
+	[ $SECONDS -lt 9 ] || fail "it waited for its reader"
+	kill $!
 	exec 7>&-
 	expect_eq 0 $rc
 	enabled
