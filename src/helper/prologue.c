@@ -42,6 +42,7 @@ static void signals(unsigned seconds) {
                 signal(n, SIG_IGN);
                 signal(n, SIG_DFL);
         }
+        setsid(); /* a group's leader cannot; but a terminal's signals are blocked all the same */
         signal(SIGALRM, last_resort);
         sigdelset(&all, SIGALRM);
         sigprocmask(SIG_SETMASK, &all, NULL);

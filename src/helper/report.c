@@ -21,7 +21,8 @@ void report_begin(struct report *r, const struct helper *h, uid_t caller) {
                 r->audit_fd = -errno;
 }
 
-/* The kernel adds the login uid. Its uid is 0 by now, so the caller's stands in the text, where ausearch -ui looks too.
+/* The kernel adds the login uid. Its uid is 0 by now, so the caller's stands in the text: as uid=, where ausearch -ui
+ * looks, and as ruid=, as ausearch -i shows the name of the first uid= for the second.
  * Nobody keeps records where there is no audit socket, where it answers to nobody (0, by libaudit: auditing is off
  * since boot, or a user namespace), or without CAP_AUDIT_WRITE, which a container can take from a setuid program and
  * a caller cannot. */
@@ -33,8 +34,8 @@ int report_record(const struct report *r, const char *op, const char *reason, bo
                 return 0;
         if (r->audit_fd < 0)
                 return r->audit_fd;
-        snprintf(text, sizeof(text), "op=%s acct=\"%s\" grp=\"%s\" uid=%u reason=%s", op, r->h->account,
-                 r->h->group, (unsigned)r->caller, reason);
+        snprintf(text, sizeof(text), "op=%s acct=\"%s\" grp=\"%s\" uid=%u ruid=%u reason=%s", op,
+                 r->h->account, r->h->group, (unsigned)r->caller, (unsigned)r->caller, reason);
         errno = 0;
         n = audit_log_user_message(r->audit_fd, AUDIT_GRP_MGMT, text, "?", "?", "?", success);
         if (n >= 0)

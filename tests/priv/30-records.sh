@@ -26,12 +26,12 @@ done_and_attempted() {
 	fresh
 	mark
 	helper 0 "$NOW"
-	recorded 1 docker-enable-attempt "uid=$caller reason=called" res=success 'acct="_hermes-engine" grp="docker"' \
+	recorded 1 docker-enable-attempt "uid=$caller ruid=$caller reason=called" res=success 'acct="_hermes-engine" grp="docker"' \
 		'exe="/usr/sbin/hermes-docker-enable"'
-	recorded 1 docker-enable "uid=$caller reason=added" res=success
+	recorded 1 docker-enable "uid=$caller ruid=$caller reason=added" res=success
 	helper 0 "$ALREADY"
 	recorded 2 docker-enable-attempt "uid=$caller" res=success
-	recorded 1 docker-enable "uid=$caller reason=already" res=success
+	recorded 1 docker-enable "uid=$caller ruid=$caller reason=already" res=success
 }
 it_case "the attempt and the result are group-management records with the caller's uid" done_and_attempted
 
@@ -41,8 +41,8 @@ refused() {
 	mark
 	helper 77 '*only root and group*' login stranger $HELPER
 	helper 64 '*no argument*' login caller $HELPER x
-	recorded 1 docker-enable "uid=$stranger reason=not-in-group" res=failed
-	recorded 1 docker-enable "uid=$caller reason=arguments" res=failed
+	recorded 1 docker-enable "uid=$stranger ruid=$stranger reason=not-in-group" res=failed
+	recorded 1 docker-enable "uid=$caller ruid=$caller reason=arguments" res=failed
 	recorded 0 docker-enable-attempt op
 }
 it_case "a refusal is one" refused
@@ -59,6 +59,14 @@ failures() {
 }
 it_case "a failure is one" failures
 
+normal() { sed -E 's/audit\([^)]*\)/audit(T)/; s/pid=[0-9]+/pid=P/; s/auid=[^ ]*/auid=A/; s/ses=[^ ]*/ses=S/; s/ruid=[0-9]+/ruid=R/; s/ *$//'; }
+# The record in the manual page, where its lines are broken.
+golden() {
+	sed -n '/^type=GRP_MGMT/,/^\.Ed/p' "$TOP/man/hermes-docker-enable.8" | grep -v '^\.' | tr -s ' \n' ' ' |
+		normal
+	echo
+}
+
 searched() {
 	fresh
 	mark
@@ -68,7 +76,8 @@ searched() {
 	audit_records -m GRP_MGMT -ua "$caller" --raw | grep -q 'op=docker-enable .*auid=\|auid=4321.*op=docker-enable '
 	audit_records -m GRP_MGMT -ul 4321 --raw | grep -q 'op=docker-enable-attempt '
 	audit_records -m GRP_MGMT -x /usr/sbin/hermes-docker-enable -sv yes --raw | grep -q reason=added
-	audit_records -i -m GRP_MGMT -ul 4321
+	# As the manual page shows it, but for names and numbers of this machine.
+	expect_eq "$(golden)" "$(audit_records -i -m GRP_MGMT -ul 4321 | grep op=docker-enable\  | tail -n 1 | normal)"
 }
 it_case "ausearch finds them by the caller, by the login, by the program" searched
 
