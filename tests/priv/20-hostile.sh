@@ -10,6 +10,18 @@ cc -std=gnu17 -D_GNU_SOURCE -O2 -Wall -Wextra -o "$ATTACK" "$TOP/tests/priv/atta
 SOFT=
 [ $((0x$(awk '/^CapBnd/ { print $2 }' /proc/self/status) >> 24 & 1)) -eq 1 ] || SOFT=:
 
+# A tool that hangs takes the helper's whole 30 seconds: beside the other cases, in a world of its own.
+mkdir "$HST_DIR/hang"
+cp -a /etc /usr/sbin "$HST_DIR/hang/"
+rm "$HST_DIR/hang/sbin/usermod"
+printf '#!/bin/sh\nprintf "%%s\\0" $$ >/etc/group.lock\nsleep 1000\n' >"$HST_DIR/hang/sbin/usermod"
+chmod 0755 "$HST_DIR/hang/sbin/usermod"
+unshare --mount --propagation private sh -c "mount --bind $HST_DIR/hang/etc /etc
+	mount --bind $HST_DIR/hang/sbin /usr/sbin
+	setpriv ${caller_ids:?} -- env $HELPER
+	echo \$?" >"$HST_DIR/hang/out" 2>&1 &
+hang=$!
+
 # Since Linux 5.18 the kernel itself gives such a program one empty argument, so that both succeed. What an
 # older one lets through is refused before anything else.
 no_argv() {
@@ -282,3 +294,21 @@ deaf() {
 	enabled
 }
 it_case "a stderr that nobody reads does not stop it" deaf
+
+unheard() {
+	fresh
+	helper 71 'hermes-docker-enable: nothing was done (the kernel refused the audit record)' "$ATTACK" unheard $HELPER
+	unchanged
+}
+it_case "where the kernel audits and takes no record, nothing is done" unheard
+
+hanging() {
+	# shellcheck disable=SC2317 # wait_for calls it
+	ended() { [ "$(wc -l <"$HST_DIR/hang/out")" -eq 2 ]; }
+	wait_for 40 ended || fail "it hangs with its tool"
+	expect_eq "hermes-docker-enable: /usr/sbin/usermod did not end in time: try again 75" "$(paste -sd' ' "$HST_DIR/hang/out")"
+	[ ! -e "$HST_DIR/hang/etc/group.lock" ] || fail "the lock of the tool that was killed is still there"
+	cmp "$HST_DIR/pristine/group" "$HST_DIR/hang/etc/group"
+}
+it_case "a tool that hangs: 75 after 30 seconds, and its lock is gone" hanging
+wait $hang || true

@@ -6,15 +6,20 @@
  *   traced                  executes it while it is traced, as a debugger does
  *   signals N SIGNAL        runs it N times and sends SIGNAL after a time that grows from run to run
  *   stop N                  the same with SIGSTOP, and SIGCONT 5 ms later
+ *   unheard                 executes it where the audit socket is refused, though the kernel audits (takes root)
  *   seize                   while it runs, tries to trace it and to kill it; tells what the kernel said
  */
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -54,6 +59,21 @@ static void inherit(void) {
         setitimer(ITIMER_VIRTUAL, &soon, NULL);
         setitimer(ITIMER_PROF, &soon, NULL);
         prctl(PR_SET_TIMERSLACK, 3000000000000000000UL);
+}
+
+static void unheard(void) {
+        struct sock_filter code[] = {
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 3),
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_NETLINK, 0, 1),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        };
+        struct sock_fprog filter = { sizeof(code) / sizeof(code[0]), code };
+
+        if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) < 0)
+                exit(95);
 }
 
 static int traced(char **command) {
@@ -113,6 +133,9 @@ int main(int argc, char **argv) {
                 syscall(SYS_execve, argv[2], NULL, env);
         else if (strcmp(argv[1], "inherit") == 0) {
                 inherit();
+                execv(argv[2], argv + 2);
+        } else if (strcmp(argv[1], "unheard") == 0) {
+                unheard();
                 execv(argv[2], argv + 2);
         } else if (strcmp(argv[1], "traced") == 0)
                 return traced(argv + 2);
