@@ -187,8 +187,10 @@ static const char *escape(const uint8_t *p, size_t n, char buf[8]) {
                         return NULL;
         } else if (n == 2 && p[0] == 0xc2 && p[1] < 0xa0)
                 code = p[1];
-        else if (n == 3 && p[0] == 0xe2 && p[1] == 0x80 && (p[2] == 0xa8 || p[2] == 0xa9))
+        else if (n == 3 && p[0] == 0xe2 && p[1] == 0x80 && p[2] >= 0xa8 && p[2] <= 0xae)
                 code = 0x2000u | (p[2] - 0x80u);
+        else if (n == 3 && p[0] == 0xe2 && p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9)
+                code = 0x2040u | (p[2] - 0x80u);
         else
                 return NULL;
 

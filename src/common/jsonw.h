@@ -5,8 +5,9 @@
  * writer; a key without a value, a value without a key or a wrong end makes jsonw_done() say -EINVAL.
  *
  * Strings: bytes that are not UTF-8 come out as U+FFFD, one for each byte, and set ->lossy. Beside what
- * the RFC asks, DEL, the C1 controls, U+2028 and U+2029 are escaped, so that a value can neither drive a
- * terminal nor look like a line's end to whoever splits lines the Unicode way. They read back unchanged.
+ * the RFC asks, DEL, the C1 controls, U+2028, U+2029 and the bidi controls (U+202A-E, U+2066-9) are
+ * escaped, so that a value can neither drive a terminal, nor turn what is around it, nor look like a
+ * line's end to whoever splits lines the Unicode way. They read back unchanged.
  */
 #pragma once
 

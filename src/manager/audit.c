@@ -12,11 +12,11 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "common/escape.h"
 #include "manager/audit_command.h"
 #include "manager/audit_kernel.h"
 #include "manager/audit_line.h"
 #include "manager/audit_state.h"
-#include "manager/escape.h"
 #include "manager/trail.h"
 
 struct audit {

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "manager/escape.h"
+#include "common/escape.h"
 
 /* Bytes of the fields, and of the exe= that is added to them: with hostname=, addr=, terminal= and res= it is
  * less than where the kernel cuts the text of a user record (AUDIT_MESSAGE_TEXT_MAX in linux/audit.h). */

@@ -1,11 +1,11 @@
 /* The fields of both trails, in their fixed order: docs/audit.md is this file as a table. */
 #pragma once
 
+#include "common/escape.h"
 #include "manager/audit.h"
 #include "manager/audit_command.h"
 #include "manager/audit_kernel.h"
 #include "manager/audit_state.h"
-#include "manager/escape.h"
 #include "manager/trail.h"
 
 /* An exec in the form that is kept over its life: strings cut to their slots, ids checked. */

@@ -23,8 +23,8 @@
 #include <nettle/sha2.h>
 
 #include "common/cleanup.h"
+#include "common/escape.h"
 #include "manager/audit_command.h"
-#include "manager/escape.h"
 
 #define TAIL_MAX 65536
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "manager/escape.h"
+#include "common/escape.h"
 #include "unescape.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "manager/escape.h"
+#include "common/escape.h"
 #include "unescape.h"
 
 static const char *escaped(const char *src, size_t len) {

@@ -57,6 +57,7 @@ static void test_strings(void **state) {
                 { "\x7f", 1, "\"\\u007f\"", false },
                 { "\xc2\x85", 2, "\"\\u0085\"", false },
                 { "\xe2\x80\xa8\xe2\x80\xa9", 6, "\"\\u2028\\u2029\"", false },
+                { "\xe2\x80\xaa\xe2\x80\xae\xe2\x81\xa6\xe2\x81\xa9", 12, "\"\\u202a\\u202e\\u2066\\u2069\"", false },
                 { "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", 9, "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"",
                   false },
                 { "\xff", 1, "\"\\ufffd\"", true },

@@ -32,6 +32,9 @@ void text_add(struct text *t, const char *s, size_t len);
 /* Appends @src[0..len) escaped. At most four bytes come out of one byte of the source. */
 void text_add_escaped(struct text *t, const void *src, size_t len);
 
+/* The same for text that stands by itself on a terminal: '"' is itself and a backslash is doubled. */
+void text_add_shown(struct text *t, const void *src, size_t len);
+
 /* The same for at most @max bytes of it; what is longer is cut before a character that would straddle
  * the limit, and marked by \... at the end. @total (>= @len) is how long the whole source is, of which
  * @src may hold only the start. */

@@ -6,7 +6,7 @@
  * The ranges are the characters of Unicode's general categories Cc, Cf, Zl, Zp, Zs and Co, the code
  * points with the property Default_Ignorable_Code_Point (UAX #44), and the noncharacters.
  */
-#include "manager/escape.h"
+#include "common/escape.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -102,14 +102,16 @@ void text_addf(struct text *t, const char *fmt, ...) {
         t->len += (size_t)n;
 }
 
-void text_add_escaped(struct text *t, const void *src, size_t len) {
-        const uint8_t *p = src;
-
+/* @quoted: the text stands between quotes, which it must not end. */
+static void add_escaped(struct text *t, const uint8_t *p, size_t len, bool quoted) {
         for (size_t i = 0, n; i < len; i += n) {
                 uint32_t c;
 
                 n = utf8_decode(p + i, len - i, &c);
-                if (n == 0 || (n == 1 && (c < 0x20 || c == 0x7f || c == '"' || c == '\\'))) {
+                if (n == 1 && c == '\\' && !quoted) {
+                        text_add(t, "\\\\", 2);
+                } else if (n == 0 ||
+                           (n == 1 && (c < 0x20 || c == 0x7f || (quoted && (c == '"' || c == '\\'))))) {
                         text_addf(t, "\\x%02x", p[i]);
                         n = 1;
                 } else if (n > 1 && is_hidden(c)) {
@@ -118,6 +120,14 @@ void text_add_escaped(struct text *t, const void *src, size_t len) {
                         text_add(t, (const char *)p + i, n);
                 }
         }
+}
+
+void text_add_escaped(struct text *t, const void *src, size_t len) {
+        add_escaped(t, src, len, true);
+}
+
+void text_add_shown(struct text *t, const void *src, size_t len) {
+        add_escaped(t, src, len, false);
 }
 
 void text_add_cut(struct text *t, const void *src, size_t len, uint64_t total, size_t max) {
