@@ -57,13 +57,15 @@ endif
 pkg = $(shell pkg-config --$(1) $(2) 2>/dev/null)
 
 # program        folder of its own sources   others it takes            libraries
-PROGRAMS := hermes-sandboxd hermes-engined hermes-sandbox-config hermes-docker-enable supervisor agent hermes-sandbox
+PROGRAMS := hermes-sandboxd hermes-engined hermes-sandbox-config hermes-sandbox-audit hermes-docker-enable supervisor agent \
+        hermes-sandbox
 
 hermes-sandboxd_LIBS       = $(call pkg,libs,yaml-0.1 audit libsystemd nettle)
 hermes-engined_LIBS        = $(call pkg,libs,libcurl yaml-0.1 jansson libsystemd nettle)
 hermes-sandbox-config_LIBS = $(call pkg,libs,yaml-0.1 nettle)
 # The one that a caller can make run as root: these two, and nothing of ours but its own folder.
 hermes-docker-enable_LIBS  = $(call pkg,libs,audit libcap-ng)
+hermes-sandbox-audit_LIBS  = $(call pkg,libs,auparse nettle)
 
 .PHONY: all check check-unit check-it check-priv check-long check-vm asan asan-run lint format fuzz fuzzers fuzzers-here bench deb try install clean
 all: $(PROGRAMS:%=$(BUILD)/%)
@@ -96,6 +98,8 @@ $(BUILD)/hermes-sandbox-config: $(call glibc_objs,cli/config config) $(COMMON_GL
 	$(CC) $(GLIBC_LINK) $(LDFLAGS) -o $@ $^ $(hermes-sandbox-config_LIBS)
 $(BUILD)/hermes-docker-enable: $(call glibc_objs,helper)
 	$(CC) $(GLIBC_LINK) $(LDFLAGS) -o $@ $^ $(hermes-docker-enable_LIBS)
+$(BUILD)/hermes-sandbox-audit: $(call glibc_objs,cli/audit) $(COMMON_GLIBC)
+	$(CC) $(GLIBC_LINK) $(LDFLAGS) -o $@ $^ $(hermes-sandbox-audit_LIBS)
 $(BUILD)/supervisor: $(call glibc_objs,supervisor) $(BUILD)/glibc/common/errmsg.o
 	$(CC) $(GLIBC_LINK) $(LDFLAGS) -o $@ $^
 # Sorted: what the agent writes to all the time stands together (agent/agent.h).
@@ -106,8 +110,8 @@ $(BUILD)/hermes-sandbox: $(call musl_objs,cli) $(COMMON_MUSL)
 
 # --- tests -------------------------------------------------------------------------------------------
 UNIT := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))
-TEST_LIBS = $(call pkg,libs,cmocka libcurl yaml-0.1 jansson libsystemd audit nettle libcap-ng)
-TEST_OBJS = $(call lib_objs,common config engine manager agent cli supervisor helper)
+TEST_LIBS = $(call pkg,libs,cmocka libcurl yaml-0.1 jansson libsystemd audit auparse nettle libcap-ng)
+TEST_OBJS = $(call lib_objs,common config engine manager agent cli cli/audit supervisor helper)
 $(BUILD)/libundertest.a: $(TEST_OBJS)
 	@rm -f $@
 	ar rcs $@ $^

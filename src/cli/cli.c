@@ -15,6 +15,7 @@
 #include "common/exitcode.h"
 
 static int run_config(const struct cli *c, int argc, char **argv);
+static int run_audit(const struct cli *c, int argc, char **argv);
 static int run_version(const struct cli *c, int argc, char **argv);
 static int run_help(const struct cli *c, int argc, char **argv);
 
@@ -35,6 +36,27 @@ static const struct cli_command config_command = {
         .run = run_config,
 };
 
+static const struct cli_command audit_command = {
+        .name = "audit",
+        .summary = "who ran what, and what was refused; check the trails",
+        .help = "usage: hermes-sandbox audit [--since T] [--until T] [--user U] [--session S] [--exec ID]\n"
+                "                            [--failed] [--summary] [--json] [--full]\n"
+                "       hermes-sandbox audit --verify [--json]\n"
+                "\n"
+                "Reads the kernel's audit trail, for root and members of the group adm; --verify checks\n"
+                "/var/log/hermes-sandbox/sandbox-audit.log against itself and against the kernel's trail\n"
+                "(exit status 1: something is missing, changed, reordered or inserted).\n"
+                "T is such as 2026-11-29, '2026-11-29 18:00', today, yesterday, -2h. All options:\n"
+                "hermes-sandbox-audit(1).\n"
+                "\n"
+                "examples:\n"
+                "  hermes-sandbox audit --since today --failed\n"
+                "  hermes-sandbox audit --user hermes --json | jq -r .command\n"
+                "  hermes-sandbox audit --summary --since -30d\n"
+                "  hermes-sandbox audit --verify\n",
+        .run = run_audit,
+};
+
 static const struct cli_command version_command = {
         .name = "version",
         .summary = "print the version",
@@ -51,7 +73,7 @@ static const struct cli_command help_command = {
 
 static const struct cli_command *const commands[] = {
         &cli_exec_command, &cli_status_command, &cli_start_command, &cli_stop_command,
-        &config_command,   &version_command,    &help_command,
+        &config_command,   &audit_command,      &version_command,   &help_command,
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
@@ -142,17 +164,26 @@ static int run_help(const struct cli *c, int argc, char **argv) {
         return cli_say(cmd->help);
 }
 
-/* YAML needs a library, and exec must not pay for it: another program reads the config. */
-static int run_config(const struct cli *c, int argc, char **argv) {
+/* What needs a library is another program, as exec must not pay for it. */
+static int run_program(const struct cli *c, const char *name, char **argv) {
         char path[4096];
 
-        (void)argc;
-        if ((size_t)snprintf(path, sizeof(path), "%s/hermes-sandbox-config", c->libexec) >= sizeof(path))
+        if ((size_t)snprintf(path, sizeof(path), "%s/%s", c->libexec, name) >= sizeof(path))
                 errno = ENAMETOOLONG;
         else
                 execv(path, argv);
         cli_error("cannot run %s: %s", path, strerror(errno));
         return EXIT_SANDBOX;
+}
+
+static int run_config(const struct cli *c, int argc, char **argv) {
+        (void)argc;
+        return run_program(c, "hermes-sandbox-config", argv);
+}
+
+static int run_audit(const struct cli *c, int argc, char **argv) {
+        (void)argc;
+        return run_program(c, "hermes-sandbox-audit", argv);
 }
 
 enum { OPT_HELP, OPT_VERSION, OPT_SOCKET };

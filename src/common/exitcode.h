@@ -4,6 +4,7 @@
 enum exit_code {
         EXIT_USAGE = 64,        /* bad usage, or a command longer than the limit */
         EXIT_NO_MANAGER = 69,   /* nobody answers at the socket */
+        EXIT_OS = 71,           /* the system refused: a read or write failed */
         EXIT_NOT_ALLOWED = 77,  /* not allowed */
         EXIT_CONFIG = 78,       /* bad config */
         EXIT_TIMED_OUT = 124,   /* the command ran into its time limit */

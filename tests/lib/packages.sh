@@ -4,8 +4,8 @@
 # packages.sh names SET: prints the packages and installs nothing.
 set -eu
 
-build="build-essential pkg-config musl-gcc=musl-tools libaudit-dev libcap-ng-dev libcurl4-gnutls-dev libjansson-dev
-	libsystemd-dev libyaml-dev nettle-dev"
+build="build-essential pkg-config musl-gcc=musl-tools libaudit-dev libauparse-dev libcap-ng-dev
+	libcurl4-gnutls-dev libjansson-dev libsystemd-dev libyaml-dev nettle-dev"
 declare -A sets=(
 	[build]=$build
 	[check]="$build libcmocka-dev dockerd=docker.io auditd=auditd mmdebstrap=mmdebstrap jq=jq
