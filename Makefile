@@ -180,9 +180,10 @@ packages-%:
 # --- installation and package ------------------------------------------------------------------------
 # Needs no root and sets no setuid bit: both are the package's.
 install: all
-	install -d $(addprefix $(DESTDIR),$(addprefix $(PREFIX)/,bin sbin lib/sysusers.d lib/tmpfiles.d share/hermes-sandbox) \
-		$(LIBEXEC) $(UNITDIR) $(USERUNITDIR) $(addprefix $(PREFIX)/share/man/man,1 5 8) \
-		$(addprefix $(SYSCONFDIR)/,hermes-sandbox/sandbox.d apparmor.d))
+	install -d $(addprefix $(DESTDIR),$(addprefix $(PREFIX)/,bin sbin lib/sysusers.d lib/tmpfiles.d \
+		$(addprefix share/,hermes-sandbox bash-completion/completions zsh/vendor-completions fish/vendor_completions.d \
+		man/man1 man/man5 man/man7 man/man8)) $(LIBEXEC) $(UNITDIR) $(USERUNITDIR) \
+		$(addprefix $(SYSCONFDIR)/,hermes-sandbox/sandbox.d apparmor.d audit/rules.d))
 	install -m 0755 $(BUILD)/hermes-sandbox $(DESTDIR)$(PREFIX)/bin/
 	install -m 0755 $(BUILD)/hermes-docker-enable $(DESTDIR)$(PREFIX)/sbin/
 	install -m 0755 $(addprefix $(BUILD)/,$(filter-out hermes-sandbox hermes-docker-enable,$(PROGRAMS))) $(DESTDIR)$(LIBEXEC)/
@@ -193,7 +194,11 @@ install: all
 	install -m 0644 $(wildcard systemd/user/*.service systemd/user/*.socket) $(DESTDIR)$(USERUNITDIR)/
 	install -m 0644 systemd/hermes-sandbox.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/hermes-sandbox.conf
 	install -m 0644 systemd/hermes-sandbox.tmpfiles $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/hermes-sandbox.conf
-	for n in 1 5 8; do install -m 0644 man/*.$$n $(DESTDIR)$(PREFIX)/share/man/man$$n/ || exit 1; done
+	install -m 0644 etc/audit/50-hermes-sandbox.rules $(DESTDIR)$(SYSCONFDIR)/audit/rules.d/
+	install -m 0644 completions/hermes-sandbox.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/hermes-sandbox
+	install -m 0644 completions/_hermes-sandbox $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/
+	install -m 0644 completions/hermes-sandbox.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/
+	for n in 1 5 7 8; do install -m 0644 man/*.$$n $(DESTDIR)$(PREFIX)/share/man/man$$n/ || exit 1; done
 
 # Built in a copy, as dpkg writes beside the tree that it builds.
 deb:

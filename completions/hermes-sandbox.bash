@@ -1,4 +1,5 @@
 # bash completion of hermes-sandbox(1)                                        -*- shell-script -*-
+# shellcheck shell=bash
 
 # The profiles in force, one a line. Quick, and nothing where the configuration cannot be read.
 _hermes_sandbox_profiles() {
