@@ -96,6 +96,12 @@ int audit_new(const struct config *c, bool system, const char *state_file, struc
         return 0;
 }
 
+void audit_single_user(struct audit *a) {
+        a->kernel.single_user = true;
+        if (strcmp(a->kernel.state, "disabled") == 0)
+                audit_kernel_no_capability(&a->kernel);
+}
+
 void audit_free(struct audit *a) {
         if (!a)
                 return;

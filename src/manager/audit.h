@@ -58,6 +58,8 @@ struct audit_end {
 int audit_new(const struct config *c, bool system, const char *state_file, struct audit **ret,
               struct errmsg *e);
 void audit_free(struct audit *a);
+/* It is a single user's pair: without CAP_AUDIT_WRITE the kernel trail is unsupported, not disabled. */
+void audit_single_user(struct audit *a);
 
 /* "acknowledged", "disabled", "unsupported", …, for status; *ret_why (may be NULL) one line. */
 const char *audit_kernel_state(const struct audit *a, const char **ret_why);

@@ -50,6 +50,13 @@ void audit_kernel_init(struct audit_kernel *k) {
                 audit_kernel_encode(&t, "exe", path, (size_t)exe);
 }
 
+void audit_kernel_no_capability(struct audit_kernel *k) {
+        if (k->single_user)
+                set_state(k, "unsupported", "a single user's pair has no CAP_AUDIT_WRITE");
+        else
+                set_state(k, "disabled", "this process has no CAP_AUDIT_WRITE");
+}
+
 void audit_kernel_done(struct audit_kernel *k) {
         k->fd = close_fd(k->fd);
 }
@@ -131,7 +138,7 @@ int audit_kernel_send(struct audit_kernel *k, int type, const char *fields, enum
                 snprintf(k->why, sizeof(k->why), "the last record was not acknowledged: %s",
                          strerror(-r));
         } else if (!have_audit_write()) {
-                set_state(k, "disabled", "this process has no CAP_AUDIT_WRITE");
+                audit_kernel_no_capability(k);
         } else {
                 k->state = "unsupported";
                 snprintf(k->why, sizeof(k->why),

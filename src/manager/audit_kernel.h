@@ -22,11 +22,14 @@ struct audit_kernel {
         char exe[AUDIT_EXE_MAX]; /* " exe=" and the program's own path; "" where that is longer */
         const char *state;
         char why[160];
+        bool single_user; /* a single user's pair: that it has no CAP_AUDIT_WRITE is how it is made */
 };
 
 /* Opens the socket, once. Without one @k is usable all the same: each record fails. */
 void audit_kernel_init(struct audit_kernel *k);
 void audit_kernel_done(struct audit_kernel *k);
+/* The state of a process without CAP_AUDIT_WRITE, until the next record. */
+void audit_kernel_no_capability(struct audit_kernel *k);
 
 /*
  * Sends one record of @type (AUDIT_USER_CMD, AUDIT_TRUSTED_APP) with @fields, "name=value …". 0: the

@@ -338,6 +338,8 @@ static int set_up(struct manager *m, struct errmsg *e) {
         r = audit_new(m->config, may_audit(), state_file, &m->audit, e);
         if (r < 0)
                 return r;
+        if (m->options.single_user)
+                audit_single_user(m->audit);
         r = audit_recover(m->audit);
         if (r < 0)
                 return errmsg_set(e, r,

@@ -149,25 +149,25 @@ pull() {
 }
 it_case "an image that a registry has is pulled" pull
 
-not_enabled() {
+kept_out() {
 	local began=$SECONDS
 	chmod 0600 "$SOCKET"
 	it_end engined
 	it_engined
 	# shellcheck disable=SC2317 # called by wait_for
-	known() { [ "$(hs status --json | jq -r .engine.state)" = "not enabled" ]; }
+	known() { hs status --json | jq -r .engine.why | grep -q 'its mode keeps us out'; }
 	wait_for 10 known || fail "status does not say it"
 	# What is warm still serves.
 	expect_eq hello "$(hs exec 'echo hello')"
 	expect_eq hello "$(hs exec 'echo hello')"
 	hold_all
-	refused '^hermes-sandbox: rejected: not enabled: run sudo [^:]+$' true
+	refused "^hermes-sandbox: rejected: no engine at $SOCKET: its mode keeps us out: look at its owner and group, or set engine: socket: in sandbox.yaml\$" true
 	kill -TERM "${HOLDERS[@]}"
 	held_ended 143
 	chmod 0660 "$SOCKET"
 	wait_for 30 it_warm 2 || fail "the pool does not fill after $((SECONDS - began)) s"
 }
-it_case "the broker may not use the engine: a line with the command, and then it goes on" not_enabled
+it_case "the socket keeps the broker out, a member of docker: a line that says so, and then it goes on" kept_out
 
 # Each caller meanwhile is served or told why not.
 # shellcheck disable=SC2317 # called in the background
