@@ -379,7 +379,7 @@ static int open_socket(struct serve *s) {
         struct stat st;
         int n = sd_listen_fds(1);
 
-        if (n > 1)
+        if (n < 0 || n > 1)
                 return -EINVAL;
         if (n == 1) {
                 if (sd_is_socket_unix(SD_LISTEN_FDS_START, SOCK_SEQPACKET, 1, NULL, 0) <= 0)

@@ -181,7 +181,8 @@ static int take_socket(struct manager *m, struct errmsg *e) {
         int n = sd_listen_fds(1);
 
         m->own_socket = n == 0;
-        if (n > 1 || (n == 1 && sd_is_socket_unix(SD_LISTEN_FDS_START, SOCK_STREAM, 1, NULL, 0) <= 0))
+        if (n < 0 || n > 1 ||
+            (n == 1 && sd_is_socket_unix(SD_LISTEN_FDS_START, SOCK_STREAM, 1, NULL, 0) <= 0))
                 return errmsg_set(e, -EINVAL,
                                   "the service manager passed something else than one listening socket");
         if (n == 1)

@@ -39,6 +39,7 @@ while True:
     if child == 0:
         os.umask(0o077)
         os.dup2(listener.fileno(), 3)
+        os.set_inheritable(3, True)
         os.execve(sys.argv[4], sys.argv[4:],
                   {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "LISTEN_FDS": "1", "LISTEN_PID": str(os.getpid())})
     note("start %d" % child)
