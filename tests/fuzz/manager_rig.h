@@ -490,8 +490,8 @@ static inline struct rig *rig_begin(void) {
                 rig.agents[i].id[0] = '\0';
         }
         check(sd_event_new(&m->event) >= 0);
-        check(sd_event_add_time_relative(m->event, &m->announce, CLOCK_MONOTONIC, 0, 1000, client_announce,
-                                         m) >= 0);
+        check(sd_event_add_time_relative(m->event, &m->announce, CLOCK_MONOTONIC, 0, 1000,
+                                         client_announce, m) >= 0);
         check(sd_event_add_time_relative(m->event, &m->retire, CLOCK_MONOTONIC, 0, 1000, sandbox_retire,
                                          m) >= 0);
         check(pools_attach(m) >= 0);
