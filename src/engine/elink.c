@@ -48,7 +48,7 @@ struct elink {
         enum phase phase;
         enum engine_state state;
         char text[ENGINE_TEXT_MAX + 1];
-        bool cgroup_v2, rootless;
+        bool cgroup_v2, rootless, known;
         unsigned retry_ms;
         sd_event_source *timer;  /* the next try, or while up the next recheck */
         struct api_call *step;   /* the phase's call */
@@ -79,6 +79,7 @@ static void tell_systemd(const struct elink *l) {
 static void set_state(struct elink *l, enum engine_state state, const char *text) {
         if (l->state == state && strcmp(l->text, text) == 0)
                 return;
+        l->known = true;
         l->state = state;
         snprintf(l->text, sizeof(l->text), "%s", text);
         if (state == ENGINE_UP)
@@ -419,6 +420,10 @@ void elink_free(struct elink *l) {
 enum engine_state elink_state(const struct elink *l, const char **ret_text) {
         *ret_text = l->text;
         return l->state;
+}
+
+bool elink_known(const struct elink *l) {
+        return l->known;
 }
 
 bool elink_cgroup_v2(const struct elink *l) {

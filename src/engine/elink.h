@@ -13,6 +13,8 @@ void elink_free(struct elink *l);
 
 /* Where the link stands, and one line for people: "" while up. */
 enum engine_state elink_state(const struct elink *l, const char **ret_text);
+/* False until the first try has come to an end. */
+bool elink_known(const struct elink *l);
 /* True where the engine's machine is on cgroup v2. Known while up. */
 bool elink_cgroup_v2(const struct elink *l);
 /* True where the engine runs in a user namespace, as a single user's. Known while up. */

@@ -281,7 +281,8 @@ static void say_hello(struct serve *s, const struct engine_msg *m) {
                 return;
         }
         s->welcome = true;
-        if (post(s, &answer, -1))
+        /* Who asks the manager meanwhile waits for the word. */
+        if (post(s, &answer, -1) && elink_known(b->link))
                 serve_state(s, state, text);
 }
 

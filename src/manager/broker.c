@@ -17,6 +17,7 @@
 static void set_state(struct broker *b, enum engine_state state, const char *text) {
         bool changed = b->state != state || strcmp(b->state_text, text) != 0;
 
+        b->known = true;
         b->state = state;
         snprintf(b->state_text, sizeof(b->state_text), "%s", text);
         if (changed)
@@ -44,7 +45,9 @@ static void disconnect(struct broker *b, const char *why) {
                 q->answer(q->userdata, &m, -1);
                 free(q);
         }
-        set_state(b, ENGINE_DOWN, why);
+        if (!b->last_word)
+                set_state(b, ENGINE_DOWN, why);
+        b->last_word = false;
         if (was)
                 b->on->gone(b->userdata);
         arm_retry(b);
@@ -63,6 +66,7 @@ static void handle(struct broker *b, const struct engine_msg *m, int fd) {
 
         switch (m->type) {
         case ENGINE_STATE:
+                b->last_word = !b->welcomed;
                 set_state(b, m->state, m->state == ENGINE_UP ? "" : m->text);
                 if (m->state == ENGINE_UP)
                         broker_ask(b, &(struct engine_msg){ .type = ENGINE_INFO }, info_answer, b);
@@ -93,8 +97,10 @@ static void welcome(void *userdata, const struct engine_msg *m, int fd) {
 
         close_fd(fd);
         if (m->type != ENGINE_WELCOME || m->version != ENGINE_PROTO_VERSION) {
-                log_line(LOG_P_ERROR, "the broker at %s speaks another version: %s", b->socket_path,
-                         m->type == ENGINE_FAILED ? m->text : "restart both daemons");
+                if (m->type != ENGINE_FAILED || m->error != ENGINE_E_UNREACHABLE)
+                        log_line(LOG_P_ERROR, "the broker at %s speaks another version: %s",
+                                 b->socket_path,
+                                 m->type == ENGINE_FAILED ? m->text : "restart both daemons");
                 return;
         }
         /* Greeted again, with nothing new: no reason to try again what has just failed. */
@@ -127,8 +133,11 @@ static int on_io(sd_event_source *s, int fd, uint32_t revents, void *userdata) {
                         return 0;
                 if (n <= 0 || engine_msg_decode(buf, (size_t)n, ENGINE_FROM_BROKER, &m) < 0) {
                         close_fd(passed);
-                        disconnect(b, n < 0 ? "the engine broker speaks nonsense: restart hermes-engined"
-                                            : "the engine broker has gone: start hermes-engined");
+                        disconnect(
+                                b,
+                                n == 0 || n == -ECONNRESET
+                                        ? "the engine broker has gone: start hermes-engined"
+                                        : "the engine broker speaks nonsense: restart hermes-engined");
                         return 0;
                 }
                 handle(b, &m, passed);

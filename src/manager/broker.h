@@ -39,6 +39,8 @@ struct broker {
         LIST_HEAD(, broker_request) requests;
         uint64_t retry_us;
 
+        bool known;     /* how the engine is has been said, or nobody could be asked */
+        bool last_word; /* the broker cannot start, and has said why: that stays until another says more */
         enum engine_state state;
         char state_text[ENGINE_TEXT_MAX + 1]; /* why, when it is not up */
         uint8_t agent_hash[ENGINE_RECIPE];

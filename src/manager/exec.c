@@ -194,7 +194,7 @@ void exec_request(struct client *c, uint8_t *payload, size_t len) {
                 return;
         }
         conn_pause(&c->conn, true);
-        if (x->m->broker.state != ENGINE_UP && supply_coming(p) == 0 &&
+        if (x->m->broker.known && x->m->broker.state != ENGINE_UP && supply_coming(p) == 0 &&
             !pool_returns_to(p, c->peer.uid)) {
                 exec_refuse(x, "no_engine", x->m->broker.state_text);
                 return;
