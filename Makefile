@@ -28,7 +28,7 @@ HARDEN += $(shell $(CC) --version 2>/dev/null | grep -qE 'clang version 1[0-5]\.
 GLIBC_FLAGS := $(BASE) $(HARDEN) -fPIE
 # Behind the environment's flags, which may hold another level already.
 FORTIFY := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
-GLIBC_LINK := -pie -Wl,-z,relro,-z,now,-z,noexecstack,--as-needed
+GLIBC_LINK := -fPIE -pie -Wl,-z,relro,-z,now,-z,noexecstack,--as-needed
 # Agent and CLI: a start costs what the dynamic loader costs, so there is none.
 # musl-gcc does not see the kernel's own headers (linux/*): a folder of links brings these and no others.
 KERNEL_HEADERS := $(BUILD)/kernel-headers
@@ -36,7 +36,7 @@ MUSL_FLAGS := $(BASE) $(HARDEN) -ffunction-sections -fdata-sections -fPIE -isyst
 # musl-gcc's specs know no -static-pie: it links a program that wants musl's loader, which no image has.
 # Hence by hand: static, position independent, and musl's own start file for that.
 MUSL_LIB ?= /usr/lib/$(patsubst %-linux-gnu,%-linux-musl,$(shell $(MUSL_CC) -print-multiarch 2>/dev/null))
-MUSL_LINK := -static -nostartfiles -Wl,-pie,--no-dynamic-linker,-z,text,-z,relro,-z,now,-z,noexecstack \
+MUSL_LINK := -static -fPIE -pie -nostartfiles -Wl,-pie,--no-dynamic-linker,-z,text,-z,relro,-z,now,-z,noexecstack \
         -Wl,--gc-sections,--build-id $(addprefix $(MUSL_LIB)/,rcrt1.o crti.o crtn.o)
 # musl-gcc brings specs of its own, and its C library was built without LTO.
 unfit_for_musl := -specs=% -flto% -ffat-lto-objects
