@@ -39,6 +39,7 @@ mapfile -t h_files < <(files 'src/*.h' 'tests/*.h')
 mapfile -t sh_files < <(
 	files '*.sh' tests/run tests/vm/run tests/vm/guest bench/run .ci/run 'completions/*.bash'
 	files 'debian/*.postinst' 'debian/*.prerm' 'debian/*.postrm' 'debian/*.preinst'
+	files tests/pkg/run debian/tests/package
 )
 mapfile -t man_files < <(files 'man/*.[1-8]')
 
