@@ -156,6 +156,7 @@ check-long: | packages-check
 # And in a virtual machine with Debian 13: cgroup v2, AppArmor, systemd, a newer engine.
 check-vm: | packages-vm
 	tests/vm/run
+	tests/vm/run pkg
 # The package, built and installed on booted Debian 12 and 13, in containers of systemd-nspawn.
 .PHONY: check-pkg
 check-pkg: | packages-pkg

@@ -105,6 +105,7 @@ for_each_uid() {
 	let_go
 	HOLDER=$first
 	let_go
+	wait_for 20 pool_is busy busy 0 || fail "the two commands do not end"
 	expect_eq hello "$(hs exec --profile mine 'echo hello')"
 }
 it_case "max_sandboxes bounds a user over all profiles, and nobody else" for_each_uid
@@ -145,8 +146,11 @@ waits() {
 	done
 	let_go
 	for i in "${waiters[@]}"; do expect_rc 0 wait "$i"; done
-	# As the manager has it: the callers themselves may be told in another order than they wake up in.
-	expect_eq "1 2 3" "$(sed -n 's/.* cmd="echo \([1-3]\)" .*/\1/p' "$HST_DIR/log/sandbox-audit.log" | tail -n 3 | paste -sd' ')"
+	# As the manager has it: the callers themselves may be told in another order than they wake up in. The line comes
+	# after the result.
+	served() { sed -n 's/.* cmd="echo \([1-3]\)" .*/\1/p' "$HST_DIR/log/sandbox-audit.log" | paste -sd' '; }
+	is_served() { [ "$(served)" = "1 2 3" ]; }
+	wait_for 5 is_served || fail "served were: $(served)"
 }
 it_case "on_empty: wait serves who waits, first come first served" waits
 
