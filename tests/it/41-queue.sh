@@ -149,6 +149,7 @@ waits() {
 	# As the manager has it: the callers themselves may be told in another order than they wake up in. The line comes
 	# after the result.
 	served() { sed -n 's/.* cmd="echo \([1-3]\)" .*/\1/p' "$HST_DIR/log/sandbox-audit.log" | paste -sd' '; }
+	# shellcheck disable=SC2317 # wait_for calls it
 	is_served() { [ "$(served)" = "1 2 3" ]; }
 	wait_for 5 is_served || fail "served were: $(served)"
 }
