@@ -139,6 +139,21 @@ static void always_closed(void **state) {
         free(body);
 }
 
+/* The gids of commands: one that is not mapped could not be set. */
+static void gids(void **state) {
+        struct config_profile p = default_profile();
+        struct body_context ctx = context(true);
+        char *body = body_create(&p, &ctx);
+
+        (void)state;
+        assert_non_null(strstr(body, ",\"1900000000\",\"65536\","));
+        free(body);
+        ctx.rootless = true;
+        body = body_create(&p, &ctx);
+        assert_non_null(strstr(body, ",\"40000\",\"20000\","));
+        free(body);
+}
+
 /* Quotes and the like in the config's words stay inside of their strings. */
 static void words_stay_words(void **state) {
         struct config_profile p = default_profile();
@@ -161,9 +176,8 @@ static void words_stay_words(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(golden_default),
-                cmocka_unit_test(golden_dev),
-                cmocka_unit_test(always_closed),
+                cmocka_unit_test(golden_default),   cmocka_unit_test(golden_dev),
+                cmocka_unit_test(always_closed),    cmocka_unit_test(gids),
                 cmocka_unit_test(words_stay_words),
         };
 
