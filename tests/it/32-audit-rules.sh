@@ -26,12 +26,12 @@ trap rules_exit EXIT
 
 [ "$(auditctl -s | awk '$1 == "enabled" { print $2 }')" -ne 2 ] || skip "the machine's audit rules are immutable until it boots"
 
-sed -e '/^#/d' -e "s#/run/docker.sock#$HST_ENGINE#" -e "s#path=/\([eu]\)#path=$ROOT/\1#" -e "s#^-w /#-w $ROOT/#" \
+sed -e '/^#/d' -e "s#/run/docker.sock#$HST_ENGINE#" -e "s#^-w /#-w $ROOT/#" \
 	-e 's/\(key=\|-k \)hermes-/\1hst-/' "$TOP/etc/audit/50-hermes-sandbox.rules" >"$RULES"
 ! grep . "$RULES" | grep -vF -e "$ROOT/" -e "path=$HST_ENGINE " || fail "a rule is still about the machine's own files"
 
 # watched: the files and folders of the key hermes-config.
-watched() { sed -n -e '/hst-config/s/.*path=\([^ ]*\).*/\1/p' -e '/hst-config/s/^-w \([^ ]*\).*/\1/p' "$RULES"; }
+watched() { sed -n '/hst-config/s/^-w \([^ ]*\).*/\1/p' "$RULES"; }
 
 # events KEY: its events since mark, one a line with all its records.
 events() {
