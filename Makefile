@@ -67,7 +67,7 @@ hermes-sandbox-config_LIBS = $(call pkg,libs,yaml-0.1 nettle)
 hermes-docker-enable_LIBS  = $(call pkg,libs,audit libcap-ng)
 hermes-sandbox-audit_LIBS  = $(call pkg,libs,auparse nettle)
 
-.PHONY: all check check-unit check-it check-priv check-long check-vm asan asan-run lint format fuzz fuzzers fuzzers-here bench deb try install clean
+.PHONY: all check check-unit check-it check-priv check-long check-pkg check-vm asan asan-run lint format fuzz fuzzers fuzzers-here bench deb try install clean
 all: $(PROGRAMS:%=$(BUILD)/%)
 
 # --- objects: build/glibc/** and build/musl/** -------------------------------------------------------
@@ -142,7 +142,7 @@ RUN := tests/run
 
 check: | packages-check
 	$(MAKE) all $(UNIT) $(FUZZ) fuzzers
-	$(RUN) unit fuzz fuzzing it priv
+	$(RUN) unit fuzz fuzzing it priv package
 check-unit: $(UNIT)
 	$(RUN) unit
 check-it: all
@@ -158,7 +158,6 @@ check-vm: | packages-vm
 	tests/vm/run
 	tests/vm/run pkg
 # The package, built and installed on booted Debian 12 and 13, in containers of systemd-nspawn.
-.PHONY: check-pkg
 check-pkg: | packages-pkg
 	tests/pkg/run
 # The same tests under ASan and UBSan, with objects of their own.

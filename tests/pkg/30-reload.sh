@@ -5,7 +5,6 @@
 pkg_ready
 
 reload() { systemctl reload hermes-sandbox-engine.service hermes-sandbox-pool.service; }
-image_of() { hermes-sandbox status --json | jq -r '.pools[] | select(.profile == "default") | .size'; }
 size_is() { [ "$(hermes-sandbox status --json | jq '.pools[] | select(.profile == "default") | .size')" = "$1" ]; }
 
 taken() {

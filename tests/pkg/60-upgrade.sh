@@ -15,7 +15,8 @@ from_before() {
 
 commands() {
 	local i pids=() pid
-	hs exec 'sleep 4; echo through' >"$PKG_TMP/through" 2>&1 &
+	# Longer than apt takes to the hand-over, shorter than that and the 30 s of the drain.
+	hs exec 'sleep 15; echo through' >"$PKG_TMP/through" 2>&1 &
 	pid=$!
 	sleep 0.5
 	# One caller after the other, from before the upgrade to after it.
