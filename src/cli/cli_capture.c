@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/jsonw.h"
+#include "common/utf8.h"
 
 static uint8_t store[2][CLI_CAPTURE_MAX];
 
@@ -60,26 +61,13 @@ static void key_known(struct jsonw *j, const char *key, bool known, uint64_t v) 
 
 /* Without the bytes of a character that the bound has cut: it would turn all of a text into base64. */
 static size_t whole_chars(const struct cli_captured *c) {
-        size_t len = c->len;
-
-        if (len == c->bytes)
-                return len;
-        for (size_t back = 1; back <= 3 && back <= len; back++) {
-                uint8_t b = c->p[len - back];
-
-                if ((b & 0xc0) == 0x80)
-                        continue;
-                if (b >= 0xc0 && jsonw_utf8_char(c->p + len - back, back) == 0)
-                        return len - back;
-                break;
-        }
-        return len;
+        return c->len < c->bytes ? utf8_whole(c->p, c->len) : c->len;
 }
 
 static void put_stream(struct jsonw *j, const char *name, const struct cli_captured *c, bool known,
                        uint64_t bytes, uint64_t lines) {
         size_t len = whole_chars(c);
-        bool text = jsonw_utf8_valid(c->p, len);
+        bool text = utf8_valid(c->p, len);
         char key[32];
 
         jsonw_key(j, name);

@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/utf8.h"
+
 static const struct {
         uint32_t first, last;
 } hidden[] = {
@@ -32,38 +34,6 @@ static bool is_hidden(uint32_t c) {
                 if (c >= hidden[i].first && c <= hidden[i].last)
                         return true;
         return false;
-}
-
-size_t utf8_decode(const uint8_t *p, size_t len, uint32_t *ret) {
-        static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-        uint32_t c;
-        size_t n;
-
-        if (len == 0)
-                return 0;
-        if (p[0] < 0x80) {
-                *ret = p[0];
-                return 1;
-        }
-        if ((p[0] & 0xe0) == 0xc0)
-                n = 2, c = p[0] & 0x1f;
-        else if ((p[0] & 0xf0) == 0xe0)
-                n = 3, c = p[0] & 0x0f;
-        else if ((p[0] & 0xf8) == 0xf0)
-                n = 4, c = p[0] & 0x07;
-        else
-                return 0;
-        if (n > len)
-                return 0;
-        for (size_t i = 1; i < n; i++) {
-                if ((p[i] & 0xc0) != 0x80)
-                        return 0;
-                c = c << 6 | (p[i] & 0x3f);
-        }
-        if (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
-                return 0;
-        *ret = c;
-        return n;
 }
 
 void text_init(struct text *t, char *buf, size_t cap) {

@@ -39,7 +39,3 @@ void text_add_shown(struct text *t, const void *src, size_t len);
  * the limit, and marked by \... at the end. @total (>= @len) is how long the whole source is, of which
  * @src may hold only the start. */
 void text_add_cut(struct text *t, const void *src, size_t len, uint64_t total, size_t max);
-
-/* Length (1 … 4) of the valid UTF-8 sequence at @p[0..len), or 0: overlong forms, surrogates, code
- * points above U+10FFFF and cut sequences are not valid (RFC 3629). *ret is the code point. */
-size_t utf8_decode(const uint8_t *p, size_t len, uint32_t *ret);

@@ -8,6 +8,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/utf8.h"
+
 static void init(struct jsonw *j) {
         memset(j, 0, sizeof(*j));
 }
@@ -115,53 +117,6 @@ void jsonw_array_end(struct jsonw *j) {
         close_level(j, "]", false);
 }
 
-size_t jsonw_utf8_char(const uint8_t *p, size_t len) {
-        uint8_t low = 0x80, high = 0xbf; /* of the second byte */
-        size_t n;
-
-        if (len == 0)
-                return 0;
-        if (p[0] < 0x80)
-                return 1;
-        if (p[0] >= 0xc2 && p[0] <= 0xdf)
-                n = 2;
-        else if (p[0] >= 0xe0 && p[0] <= 0xef)
-                n = 3;
-        else if (p[0] >= 0xf0 && p[0] <= 0xf4)
-                n = 4;
-        else
-                return 0;
-
-        if (p[0] == 0xe0)
-                low = 0xa0;
-        else if (p[0] == 0xed)
-                high = 0x9f;
-        else if (p[0] == 0xf0)
-                low = 0x90;
-        else if (p[0] == 0xf4)
-                high = 0x8f;
-
-        if (len < n || p[1] < low || p[1] > high)
-                return 0;
-        for (size_t i = 2; i < n; i++)
-                if (p[i] < 0x80 || p[i] > 0xbf)
-                        return 0;
-        return n;
-}
-
-bool jsonw_utf8_valid(const void *p, size_t len) {
-        const uint8_t *b = p;
-
-        for (size_t i = 0; i < len;) {
-                size_t n = jsonw_utf8_char(b + i, len - i);
-
-                if (n == 0)
-                        return false;
-                i += n;
-        }
-        return true;
-}
-
 /* What stands for the character at @p of @n bytes instead of itself, or NULL. @n is 0 for a byte that
  * begins none. */
 static const char *escape(const uint8_t *p, size_t n, char buf[8]) {
@@ -204,7 +159,8 @@ static void put_quoted(struct jsonw *j, const uint8_t *p, size_t len) {
 
         put(j, "\"", 1);
         for (size_t i = 0; i < len;) {
-                size_t n = jsonw_utf8_char(p + i, len - i);
+                uint32_t c;
+                size_t n = utf8_decode(p + i, len - i, &c);
                 const char *instead = escape(p + i, n, buf);
 
                 if (n == 0) {
@@ -288,6 +244,14 @@ void jsonw_bool(struct jsonw *j, bool v) {
 void jsonw_null(struct jsonw *j) {
         item(j, false);
         put_text(j, "null");
+}
+
+void jsonw_key_uint(struct jsonw *j, const char *key, bool known, uint64_t v) {
+        jsonw_key(j, key);
+        if (known)
+                jsonw_uint(j, v);
+        else
+                jsonw_null(j);
 }
 
 int jsonw_done(struct jsonw *j) {

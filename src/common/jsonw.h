@@ -49,14 +49,9 @@ void jsonw_int(struct jsonw *j, int64_t v);
 void jsonw_uint(struct jsonw *j, uint64_t v);
 void jsonw_bool(struct jsonw *j, bool v);
 void jsonw_null(struct jsonw *j);
+/* A key with its value; null where it is not known. */
+void jsonw_key_uint(struct jsonw *j, const char *key, bool known, uint64_t v);
 
 /* 0 when one complete value was written (the FILE is flushed), else the first error: -EMSGSIZE (the
  * buffer was too small), -EINVAL (wrong nesting), or the errno of a failed write. */
 int jsonw_done(struct jsonw *j);
-
-/* Bytes of the valid UTF-8 character at the front of @p[0..len), 1 … 4, or 0 when there is none
- * (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF). */
-size_t jsonw_utf8_char(const uint8_t *p, size_t len);
-
-/* True when all of it is UTF-8. */
-bool jsonw_utf8_valid(const void *p, size_t len);

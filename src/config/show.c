@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/utf8.h"
 #include "config/config.h"
 #include "config/profile.h"
 #include "config/schema.h"
 #include "config/units.h"
-#include "config/utf8.h"
 
 /* Code points that show as themselves: no controls, no line or direction marks, nothing private. */
 static bool shows(uint32_t c) {
@@ -28,7 +28,7 @@ static void put_text(FILE *f, const char *s) {
         fputc('"', f);
         while (left > 0) {
                 uint32_t c = 0xfffd;
-                size_t n = config_utf8_get(p, left, &c);
+                size_t n = utf8_decode(p, left, &c);
 
                 if (n == 0)
                         n = 1;

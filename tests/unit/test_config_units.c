@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "config/units.h"
+#include "common/utf8.h"
 #include "config/utf8.h"
 #include "config/values.h"
 
@@ -330,12 +331,12 @@ static void utf8(void **state) {
         uint32_t c;
 
         (void)state;
-        assert_int_equal(config_utf8_get((const unsigned char *)"\xc3\xa4", 2, &c), 2);
+        assert_int_equal(utf8_decode((const unsigned char *)"\xc3\xa4", 2, &c), 2);
         assert_int_equal(c, 0xe4);
-        assert_int_equal(config_utf8_get((const unsigned char *)"\xf4\x8f\xbf\xbf", 4, &c), 4);
+        assert_int_equal(utf8_decode((const unsigned char *)"\xf4\x8f\xbf\xbf", 4, &c), 4);
         assert_int_equal(c, 0x10ffff);
         for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-                assert_int_equal(config_utf8_get((const unsigned char *)bad[i], strlen(bad[i]), &c), 0);
+                assert_int_equal(utf8_decode((const unsigned char *)bad[i], strlen(bad[i]), &c), 0);
         assert_null(config_utf8_problem("a\tb\r\n\xc3\xa4", 7, &line, &column));
         assert_string_equal(config_utf8_problem("a\n\xc3\xa4\x00", 5, &line, &column), "a NUL byte");
         assert_int_equal(line, 2);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "common/jsonw.h"
+#include "common/utf8.h"
 
 static void test_values(void **state) {
         char buf[256];
@@ -79,7 +80,7 @@ static void test_strings(void **state) {
                 assert_int_equal(jsonw_done(&j), 0);
                 assert_string_equal(buf, cases[i].out);
                 assert_int_equal(j.lossy, cases[i].lossy);
-                assert_int_equal(jsonw_utf8_valid(cases[i].in, cases[i].len), !cases[i].lossy);
+                assert_int_equal(utf8_valid(cases[i].in, cases[i].len), !cases[i].lossy);
         }
 }
 

@@ -9,6 +9,7 @@
 #include "cli/audit/review_time.h"
 #include "common/escape.h"
 #include "common/jsonw.h"
+#include "common/utf8.h"
 
 #define LINE 32768 /* four bytes for each of a command, and the rest */
 #define JSON 32768 /* six for each of a command */
@@ -116,19 +117,8 @@ static void show_bytes(struct text *t, const struct review_bytes *b) {
 /* A character that the record's bound has cut is left out. */
 static size_t whole(const struct review_record *r) {
         size_t len = r->command.len;
-        uint32_t c;
 
-        if (r->command_len <= len)
-                return len;
-        for (size_t back = 1; back <= 3 && back <= len; back++) {
-                uint8_t lead = r->command.p[len - back];
-
-                if ((lead & 0xc0) == 0x80)
-                        continue;
-                return lead >= 0xc2 && utf8_decode(r->command.p + len - back, back, &c) == 0 ? len - back
-                                                                                             : len;
-        }
-        return len;
+        return r->command_len > len ? utf8_whole(r->command.p, len) : len;
 }
 
 static void what(struct text *t, const struct review_event *e) {
@@ -241,14 +231,6 @@ static void key_bytes(struct jsonw *j, const char *key, const struct review_byte
                 jsonw_null(j);
 }
 
-static void key_uint(struct jsonw *j, const char *key, bool known, uint64_t v) {
-        jsonw_key(j, key);
-        if (known)
-                jsonw_uint(j, v);
-        else
-                jsonw_null(j);
-}
-
 static void key_time(struct jsonw *j, const char *key, int64_t ms) {
         char buf[REVIEW_TIME_TEXT];
 
@@ -258,7 +240,7 @@ static void key_time(struct jsonw *j, const char *key, int64_t ms) {
 /* As it was if it is UTF-8, else base64 of all that is there. */
 static void put_command(struct jsonw *j, const struct review_record *r) {
         size_t len = r->command.p ? whole(r) : 0;
-        bool text = jsonw_utf8_valid(r->command.p, len);
+        bool text = utf8_valid(r->command.p, len);
 
         jsonw_key(j, "command");
         if (!r->command.p)
@@ -268,7 +250,8 @@ static void put_command(struct jsonw *j, const struct review_record *r) {
         else
                 jsonw_base64(j, r->command.p, r->command.len);
         key_str(j, "command_encoding", !r->command.p ? NULL : text ? "utf-8" : "base64");
-        key_uint(j, "command_bytes", r->command.p, r->command_len ? r->command_len : r->command.len);
+        jsonw_key_uint(j, "command_bytes", r->command.p,
+                       r->command_len ? r->command_len : r->command.len);
         key_str(j, "command_sha256", r->sha256);
 }
 
@@ -291,7 +274,7 @@ static void put_exec(struct jsonw *j, const struct review_event *e) {
         bool ended = e->kind == REVIEW_EXEC && e->end_ms >= 0;
 
         key_str(j, "exec_id", r->exec);
-        key_uint(j, "pid", r->pid > 0, r->pid);
+        jsonw_key_uint(j, "pid", r->pid > 0, r->pid);
         key_str(j, "sandbox", r->cid);
         key_bytes(j, "profile", &r->profile);
         key_bytes(j, "session", &r->session);
@@ -306,10 +289,10 @@ static void put_exec(struct jsonw *j, const struct review_event *e) {
         else
                 jsonw_null(j);
         key_str(j, "cause", ended ? r->cause : "running_or_lost");
-        key_uint(j, "exit_code", ended && r->rc >= 0, r->rc >= 0 ? (uint64_t)r->rc : 0);
+        jsonw_key_uint(j, "exit_code", ended && r->rc >= 0, r->rc >= 0 ? (uint64_t)r->rc : 0);
         key_time(j, "ended", e->end_ms);
-        key_uint(j, "wall_ms", ended && e->begin_ms >= 0 && e->end_ms >= e->begin_ms,
-                 (uint64_t)(e->end_ms - e->begin_ms));
+        jsonw_key_uint(j, "wall_ms", ended && e->begin_ms >= 0 && e->end_ms >= e->begin_ms,
+                       (uint64_t)(e->end_ms - e->begin_ms));
 }
 
 static void put_rest(struct jsonw *j, const struct review_event *e) {
@@ -321,8 +304,8 @@ static void put_rest(struct jsonw *j, const struct review_event *e) {
                 put_exec(j, e);
                 break;
         case REVIEW_SUPPRESSED:
-                key_uint(j, "requests", true, r->requests);
-                key_uint(j, "burst_ms", true, r->ms);
+                jsonw_key_uint(j, "requests", true, r->requests);
+                jsonw_key_uint(j, "burst_ms", true, r->ms);
                 break;
         case REVIEW_UNCLEAN:
                 key_str(j, "exec_id", r->exec);
@@ -331,7 +314,7 @@ static void put_rest(struct jsonw *j, const struct review_event *e) {
                 key_bytes(j, "place", &r->place);
                 break;
         case REVIEW_POOL:
-                key_uint(j, "containers", r->op != REVIEW_TRAIL_OPEN, r->containers);
+                jsonw_key_uint(j, "containers", r->op != REVIEW_TRAIL_OPEN, r->containers);
                 break;
         case REVIEW_GRANT:
                 key_bytes(j, "account", &r->account);
@@ -356,11 +339,11 @@ int review_show_json(FILE *f, const struct review_event *e, const struct review_
         key_str(&j, "op", r->op_word);
         key_time(&j, "time", e->begin_ms >= 0 ? e->begin_ms : e->end_ms);
         key_str(&j, "result", r->res);
-        key_uint(&j, "uid", r->uid != REVIEW_NO_ID, r->uid);
+        jsonw_key_uint(&j, "uid", r->uid != REVIEW_NO_ID, r->uid);
         key_str(&j, "user", r->uid != REVIEW_NO_ID ? review_name(n, r->uid, r->user, name) : NULL);
-        key_uint(&j, "login_uid", r->loginuid != REVIEW_NO_ID, r->loginuid);
+        jsonw_key_uint(&j, "login_uid", r->loginuid != REVIEW_NO_ID, r->loginuid);
         put_rest(&j, e);
-        key_uint(&j, "seq", r->seq > 0, r->seq);
+        jsonw_key_uint(&j, "seq", r->seq > 0, r->seq);
         key_str(&j, "hash", r->seq > 0 ? r->hash : NULL);
         jsonw_object_end(&j);
         rc = jsonw_done(&j);
