@@ -27,6 +27,14 @@ static void last_resort(int signal) {
         _exit(EX_TEMPFAIL);
 }
 
+/* By the system call: signal(3) refuses 32 and 33, which the C library has for itself. */
+static void disposition(int n, void (*handler)(int)) {
+        void (*const act[8])(
+                int) = { handler }; /* no flags, an empty mask, however the kernel orders them */
+
+        syscall(SYS_rt_sigaction, n, act, NULL, 8);
+}
+
 /* From here on only the alarm, SIGKILL and SIGSTOP end or stop us; those two no caller may send once the real uid
  * is 0. Pending signals go by being ignored, timers outlive an execve(). */
 static void signals(unsigned seconds) {
@@ -39,8 +47,8 @@ static void signals(unsigned seconds) {
                 setitimer((__itimer_which_t)i, &never, NULL);
         prctl(PR_SET_PDEATHSIG, 0);
         for (int n = 1; n < NSIG; n++) {
-                signal(n, SIG_IGN);
-                signal(n, SIG_DFL);
+                disposition(n, SIG_IGN);
+                disposition(n, SIG_DFL);
         }
         setsid(); /* a group's leader cannot; but a terminal's signals are blocked all the same */
         signal(SIGALRM, last_resort);
