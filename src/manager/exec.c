@@ -176,7 +176,7 @@ void exec_request(struct client *c, uint8_t *payload, size_t len) {
         a.shell = r.shell;
         if (!within_rate(c, &r))
                 return;
-        if (c->m->draining) {
+        if (c->m->refusing) {
                 refuse(c, &a, EXIT_SANDBOX, "stopping", 0, "rejected: " STOPPING_LINE);
                 return;
         }

@@ -92,7 +92,8 @@ struct manager {
         unsigned n_creating;
         bool changed;        /* one of the pools has */
         bool swept;          /* what an earlier life left behind has been found and is being removed */
-        bool draining;       /* no new command is taken: stop.c */
+        bool draining;       /* nobody new is taken in: stop.c */
+        bool refusing;       /* no command is taken */
         bool stopping;       /* and nothing runs any more */
         uint64_t stop_at_ms; /* the end of the one or the other */
         unsigned stop_count; /* sandboxes when it began */

@@ -232,7 +232,7 @@ static bool drop_unfit(struct pool *p) {
 static bool step(struct pool *p) {
         struct turn *t;
 
-        if (p->m->draining || !p->profile)
+        if (p->m->refusing || !p->profile)
                 return false;
         TAILQ_FOREACH(t, &p->turns, link) {
                 struct sandbox *sb;

@@ -142,7 +142,7 @@ static int on_scrubbed(struct sandbox *sb, const struct frame *f) {
                 log_line(LOG_P_INFO, "sandbox %.12s of profile %s is not clean (%s): replaced", sb->id,
                          p->name, scrub_check_name(s.check));
                 retire(sb);
-        } else if (!sandbox_fit(sb, now_ms()) || p->m->draining)
+        } else if (!sandbox_fit(sb, now_ms()) || p->m->refusing)
                 retire(sb);
         else
                 make_warm(sb);

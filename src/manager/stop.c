@@ -1,11 +1,13 @@
 /*
- * The end of the manager, in two steps.
+ * The end of the manager, in three steps.
  *
- *     draining  no new command is taken, what waits is refused, what is idle goes; commands that run may end
+ *     draining  nobody new is taken in, no sandbox is made
+ *     refusing  no command is taken, what waits is refused, what is idle goes; commands that run may end
  *     stopping  what still runs is cancelled, every sandbox goes, POOL-STOP closes the trail
  *
- * Where systemd holds the socket, callers wait in it for the next manager; a socket of our own stays open, as a
- * caller who is told is better off than one who finds nothing.
+ * Where systemd holds the socket, callers wait in it for the next manager, and those who came in before are served: so
+ * a restart refuses nobody. A socket of our own stays open, as a caller who is told is better off than one who finds
+ * nothing, and refuses at once.
  */
 #include <systemd/sd-daemon.h>
 
@@ -36,21 +38,37 @@ static void discard(struct manager *m, bool busy_too) {
         }
 }
 
-static void drain(struct manager *m) {
+static void refuse_all(struct manager *m) {
         struct exec *x, *next;
 
-        m->draining = true;
-        m->stop_at_ms = now_ms() + m->options.drain_ms;
-        m->stop_count = count_sandboxes(m);
-        sd_notify(0, "STOPPING=1");
-        if (!m->own_socket)
-                m->listen_source = sd_event_source_disable_unref(m->listen_source);
+        m->refusing = true;
         for (x = LIST_FIRST(&m->execs); x; x = next) {
                 next = LIST_NEXT(x, link);
                 if (x->state == EXEC_WAITING)
                         exec_refuse(x, "stopping", STOPPING_LINE);
         }
         discard(m, false);
+}
+
+/* Somebody who came in before has not asked yet, or waits for a sandbox. */
+static bool owes_an_answer(const struct manager *m) {
+        const struct client *c;
+
+        LIST_FOREACH(c, &m->clients, link)
+        if (!c->answered && (!c->exec || c->exec->state == EXEC_WAITING))
+                return true;
+        return false;
+}
+
+static void drain(struct manager *m) {
+        m->draining = true;
+        m->stop_at_ms = now_ms() + m->options.drain_ms;
+        m->stop_count = count_sandboxes(m);
+        sd_notify(0, "STOPPING=1");
+        if (!m->own_socket)
+                m->listen_source = sd_event_source_disable_unref(m->listen_source);
+        if (m->own_socket || !owes_an_answer(m))
+                refuse_all(m);
         if (!LIST_EMPTY(&m->execs))
                 log_line(LOG_P_INFO, "stopping: what still runs may go on for %llu s",
                          (unsigned long long)m->options.drain_ms / 1000);
@@ -58,6 +76,8 @@ static void drain(struct manager *m) {
 
 /* The line that closes this life is the last one: before it comes what the others still have to report. */
 static void stop(struct manager *m) {
+        if (!m->refusing)
+                refuse_all(m);
         m->stopping = true;
         m->stop_at_ms = now_ms() + REMOVAL_MS;
         m->listen_source = sd_event_source_disable_unref(m->listen_source);
@@ -97,7 +117,9 @@ bool stop_over(struct manager *m) {
         if (!m->draining)
                 return false;
         late = now_ms() >= m->stop_at_ms;
-        if (!m->stopping && (late || drained(m))) {
+        if (!m->refusing && !owes_an_answer(m))
+                refuse_all(m);
+        if (!m->stopping && (late || (m->refusing && drained(m)))) {
                 stop(m);
                 late = false;
         }
