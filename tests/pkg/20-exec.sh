@@ -48,7 +48,7 @@ trail() {
 	# shellcheck disable=SC2317 # called by wait_for
 	written() { grep -qF "cmd=\"echo $mark\"" /var/log/hermes-sandbox/sandbox-audit.log; }
 	wait_for 5 written || fail "the command is not in the readable trail"
-	! audited || ausearch -m USER_CMD -ua "$CALLER" --raw </dev/null | grep -q . ||
+	! audited || ausearch -m USER_CMD -ua "$(id -u "$CALLER")" --raw </dev/null | grep . >/dev/null ||
 		fail "ausearch -ua finds nothing of the caller"
 }
 it_case "the command is in the trail" trail

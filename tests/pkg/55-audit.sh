@@ -45,7 +45,7 @@ it_case "audit rules: the helper's execution, a stranger's connect to the engine
 
 helper_record() {
 	audited || return 0
-	ausearch --raw -m GRP_MGMT -ua "$CALLER" </dev/null | grep 'op=docker-enable .*res=success' >/dev/null ||
+	ausearch --raw -m GRP_MGMT -ua "$(id -u "$CALLER")" </dev/null | grep 'op=docker-enable .*res=success' >/dev/null ||
 		fail "no record of the helper names its caller: $(ausearch --raw -m GRP_MGMT </dev/null | tail -n 3)"
 	hermes-sandbox audit --user "$CALLER" >"$PKG_TMP/out"
 	grep 'success.*docker-enable _hermes-engine in group docker' "$PKG_TMP/out" >/dev/null || fail "the review does not show it"
