@@ -54,6 +54,21 @@ int config_places_user(struct config_places *ret, struct errmsg *e) {
         return 0;
 }
 
+int config_places_find(bool single_user, struct config_places *ret, struct errmsg *e) {
+        if (single_user)
+                return config_places_user(ret, e);
+        *ret = (struct config_places){
+                .config_path = CONFIG_PATH,
+                .config_dir = CONFIG_DROPIN_DIR,
+                .manager_run = "/run/hermes-sandbox",
+                .engine_run = "/run/hermes-sandbox-engine",
+                .manager_state = "/var/lib/hermes-sandbox",
+                .engine_state = "/var/lib/hermes-sandbox-engine",
+                .engine_socket = "/run/hermes-sandbox-engine/engine.sock",
+        };
+        return 0;
+}
+
 int config_places_make(const char *path, mode_t mode, struct errmsg *e) {
         char *above = config_strdup(path);
         int r = 0;

@@ -1,9 +1,10 @@
 /*
- * Where the pair of a single user (--user) has its files: below the folders of the XDG base directory
- * specification, as systemd's %E, %t and %S. The strings are never freed.
+ * Where both daemons have their files. The pair of a single user (--user) has them below the folders of the XDG base
+ * directory specification, as systemd's %E, %t and %S. The strings are never freed.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "common/errmsg.h"
@@ -20,6 +21,9 @@ struct config_places {
  * the readable trail, below manager_state. 0, or -errno and a line in *e when $XDG_RUNTIME_DIR or $HOME is not
  * set to an absolute path. */
 int config_places_user(struct config_places *ret, struct errmsg *e);
+
+/* The places of the system's pair, or of @single_user's as config_places_user() has them. As that returns. */
+int config_places_find(bool single_user, struct config_places *ret, struct errmsg *e);
 
 /* Makes the folder @path with @mode (under the umask), and the missing ones above it as 0700. 0, also where it is
  * there, or -errno and a line in *e. */

@@ -45,24 +45,16 @@ static int bad_usage(const char *what) {
         return EXIT_USAGE;
 }
 
-static void or_default(const char **option, const char *value) {
-        if (!*option)
-                *option = value;
-}
-
 /* What no option says. 0, or the exit status. */
 static int fill_in(struct engined_options *o) {
-        struct config_places places = { .config_path = CONFIG_PATH,
-                                        .config_dir = CONFIG_DROPIN_DIR,
-                                        .engine_run = "/run/hermes-sandbox-engine",
-                                        .engine_state = "/var/lib/hermes-sandbox-engine" };
+        struct config_places places = { 0 };
         struct errmsg e;
-        int r = o->single_user ? config_places_user(&places, &e) : 0;
+        int r = config_places_find(o->single_user, &places, &e);
 
-        or_default(&o->config_path, places.config_path);
-        or_default(&o->config_dir, places.config_dir);
-        or_default(&o->runtime_dir, places.engine_run);
-        or_default(&o->state_dir, places.engine_state);
+        o->config_path = o->config_path ?: places.config_path;
+        o->config_dir = o->config_dir ?: places.config_dir;
+        o->runtime_dir = o->runtime_dir ?: places.engine_run;
+        o->state_dir = o->state_dir ?: places.engine_state;
         /* The group of what is in the first is the user's own. */
         if (r == 0 && o->single_user)
                 r = config_places_make(o->runtime_dir, 0700, &e);

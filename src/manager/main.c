@@ -57,26 +57,17 @@ static bool read_seconds(const char *s, uint64_t *ret_ms) {
         return true;
 }
 
-static void or_default(const char **option, const char *value) {
-        if (!*option)
-                *option = value;
-}
-
 /* What no option says. 0, or the exit status. */
 static int fill_in(struct manager_options *o) {
-        struct config_places places = { .config_path = CONFIG_PATH,
-                                        .config_dir = CONFIG_DROPIN_DIR,
-                                        .manager_run = "/run/hermes-sandbox",
-                                        .manager_state = "/var/lib/hermes-sandbox",
-                                        .engine_socket = "/run/hermes-sandbox-engine/engine.sock" };
+        struct config_places places = { 0 };
         struct errmsg e;
-        int r = o->single_user ? config_places_user(&places, &e) : 0;
+        int r = config_places_find(o->single_user, &places, &e);
 
-        or_default(&o->config_path, places.config_path);
-        or_default(&o->config_dir, places.config_dir);
-        or_default(&o->runtime_dir, places.manager_run);
-        or_default(&o->engine_socket, places.engine_socket);
-        or_default(&o->state_dir, places.manager_state);
+        o->config_path = o->config_path ?: places.config_path;
+        o->config_dir = o->config_dir ?: places.config_dir;
+        o->runtime_dir = o->runtime_dir ?: places.manager_run;
+        o->engine_socket = o->engine_socket ?: places.engine_socket;
+        o->state_dir = o->state_dir ?: places.manager_state;
         if (r == 0 && o->single_user)
                 r = config_places_make(o->runtime_dir, 0700, &e);
         if (r == 0 && o->single_user)
