@@ -351,6 +351,8 @@ static inline void rig_order(struct rig *r, uint32_t channel, struct exec_order 
                 ;
         if (!o.workdir)
                 o.workdir = "/";
+        if (!o.exec_id)
+                o.exec_id = "0123456789abcdef";
         n = exec_order_encode_head(&o, buf, PROTO_EXEC_MAX);
         assert_true(n > 0);
         wire_out_init(&out, buf + n, PROTO_EXEC_MAX - (size_t)n);

@@ -3,6 +3,8 @@
  * uids and gids that it may use from its arguments alone: no frame can name another.
  *
  *     AGENT_PATH UID GID EXEC_GID_FIRST EXEC_GID_COUNT RECONNECT_MS
+ *
+ * An agent without its manager tries for RECONNECT_MS to reach it again before it ends itself.
  */
 #pragma once
 
@@ -22,6 +24,3 @@
  * cannot be set: this range serves there. */
 #define AGENT_EXEC_GID_ROOTLESS_FIRST 40000u
 #define AGENT_EXEC_GID_ROOTLESS_COUNT 20000u
-
-/* How long an agent without its manager tries to reach it again before it ends itself. */
-#define AGENT_RECONNECT_MS 30000u

@@ -73,12 +73,14 @@ static void put_request(struct wire_out *out, const struct engine_msg *m) {
                 wire_put_u16(out, m->version);
                 break;
         case ENGINE_CREATE:
+        case ENGINE_CREATE_MOUNTED:
                 put_str(out, m->profile, ENGINE_PROFILE_MAX);
                 put_hash(out, m->hash);
                 break;
         case ENGINE_REMOVE:
         case ENGINE_LIST:
         case ENGINE_INSPECT:
+        case ENGINE_LISTEN:
                 put_str(out, m->container, ENGINE_ID_LEN);
                 break;
         case ENGINE_IMAGE:
@@ -100,6 +102,9 @@ static void put_answer(struct wire_out *out, const struct engine_msg *m) {
                 break;
         case ENGINE_CREATED:
                 put_str(out, m->container, ENGINE_ID_LEN);
+                wire_put_u32(out, m->pid);
+                break;
+        case ENGINE_LISTENING:
                 wire_put_u32(out, m->pid);
                 break;
         case ENGINE_DONE:
@@ -153,31 +158,15 @@ ssize_t engine_msg_encode(const struct engine_msg *m, void *buf, size_t cap) {
         return out.bad ? -EMSGSIZE : (ssize_t)out.len;
 }
 
-static bool get_bool(struct wire_in *in) {
-        uint8_t v = wire_get_u8(in);
-
-        if (v > 1)
-                in->bad = true;
-        return v == 1;
-}
-
-static const char *get_hex(struct wire_in *in, uint32_t digits) {
-        const char *s = wire_get_str(in, digits);
-
-        if (s && !engine_is_hex(s, digits))
-                in->bad = true;
-        return s;
-}
-
 static void get_listed(struct wire_in *in, struct engine_msg *m) {
-        m->more = get_bool(in);
+        m->more = wire_get_bool(in);
         m->n_listed = wire_get_u16(in);
         if (m->n_listed > ENGINE_LIST_MAX) {
                 in->bad = true;
                 return;
         }
         for (uint16_t i = 0; i < m->n_listed; i++) {
-                m->listed[i].container = get_hex(in, ENGINE_ID_LEN);
+                m->listed[i].container = wire_get_hex(in, ENGINE_ID_LEN);
                 m->listed[i].profile = wire_get_str(in, ENGINE_PROFILE_MAX);
                 m->listed[i].state = wire_get_str(in, ENGINE_STATUS_MAX);
         }
@@ -189,12 +178,14 @@ static void get_request(struct wire_in *in, struct engine_msg *m) {
                 m->version = wire_get_u16(in);
                 break;
         case ENGINE_CREATE:
+        case ENGINE_CREATE_MOUNTED:
                 m->profile = wire_get_str(in, ENGINE_PROFILE_MAX);
                 m->hash = wire_get_raw(in, ENGINE_RECIPE);
                 break;
         case ENGINE_REMOVE:
         case ENGINE_INSPECT:
-                m->container = get_hex(in, ENGINE_ID_LEN);
+        case ENGINE_LISTEN:
+                m->container = wire_get_hex(in, ENGINE_ID_LEN);
                 break;
         case ENGINE_LIST:
                 m->container = wire_get_str(in, ENGINE_ID_LEN);
@@ -215,11 +206,14 @@ static void get_answer(struct wire_in *in, struct engine_msg *m) {
         switch (m->type) {
         case ENGINE_WELCOME:
                 m->version = wire_get_u16(in);
-                m->installation = get_hex(in, ENGINE_INSTALLATION_LEN);
+                m->installation = wire_get_hex(in, ENGINE_INSTALLATION_LEN);
                 m->hash = wire_get_raw(in, ENGINE_RECIPE);
                 break;
         case ENGINE_CREATED:
-                m->container = get_hex(in, ENGINE_ID_LEN);
+                m->container = wire_get_hex(in, ENGINE_ID_LEN);
+                m->pid = wire_get_u32(in);
+                break;
+        case ENGINE_LISTENING:
                 m->pid = wire_get_u32(in);
                 break;
         case ENGINE_DONE:
@@ -231,7 +225,7 @@ static void get_answer(struct wire_in *in, struct engine_msg *m) {
                 m->status = wire_get_str(in, ENGINE_STATUS_MAX);
                 m->pid = wire_get_u32(in);
                 m->exit_code = wire_get_u32(in);
-                m->oom_killed = get_bool(in);
+                m->oom_killed = wire_get_bool(in);
                 break;
         case ENGINE_IMAGE_READY:
                 m->image = wire_get_str(in, ENGINE_IMAGE_ID_MAX);
@@ -253,9 +247,9 @@ static void get_answer(struct wire_in *in, struct engine_msg *m) {
                         in->bad = true;
                 break;
         case ENGINE_DIED:
-                m->container = get_hex(in, ENGINE_ID_LEN);
+                m->container = wire_get_hex(in, ENGINE_ID_LEN);
                 m->exit_code = wire_get_u32(in);
-                m->oom_killed = get_bool(in);
+                m->oom_killed = wire_get_bool(in);
                 break;
         default:
                 in->bad = true;

@@ -32,11 +32,11 @@ struct engine_msg {
         uint16_t type; /* enum engine_type; decides which fields below count */
 
         uint16_t version;         /* HELLO, WELCOME */
-        const char *profile;      /* CREATE, IMAGE */
-        const uint8_t *hash;      /* ENGINE_RECIPE bytes: CREATE: the recipe, WELCOME: the agent's */
-        const char *container;    /* REMOVE, INSPECT, CREATED, DIED; LIST: "after" */
+        const char *profile;      /* CREATE, CREATE_MOUNTED, IMAGE */
+        const uint8_t *hash;      /* ENGINE_RECIPE bytes: CREATE…: the recipe, WELCOME: the agent's */
+        const char *container;    /* REMOVE, INSPECT, LISTEN, CREATED, DIED; LIST: "after" */
         const char *installation; /* WELCOME */
-        uint32_t pid;             /* CREATED, INSPECTED */
+        uint32_t pid;             /* CREATED, INSPECTED, LISTENING */
         const char *status;       /* INSPECTED: the container's state */
         uint32_t exit_code;       /* INSPECTED, DIED */
         bool oom_killed;          /* INSPECTED, DIED */

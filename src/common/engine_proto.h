@@ -7,7 +7,7 @@
  *     …          fields (wire.h), nothing after them
  *
  * The manager asks; the broker answers each request with exactly one final message (WELCOME, CREATED,
- * DONE, LISTED, INSPECTED, IMAGE_READY, INFO_IS or FAILED); PROGRESS may stand before it. A request
+ * DONE, LISTED, INSPECTED, IMAGE_READY, INFO_IS, LISTENING or FAILED); PROGRESS may stand before it. A request
  * names a profile, never a recipe: the broker builds every container from its own reading of the config.
  */
 #pragma once
@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define ENGINE_PROTO_VERSION 1
+#define ENGINE_PROTO_VERSION 2
 #define ENGINE_MSG_MAX 8192
 #define ENGINE_HEADER 6
 #define ENGINE_LIST_MAX 64 /* containers in one LISTED */
@@ -32,6 +32,11 @@ enum engine_type {
         ENGINE_INSPECT = 5, /* str container id */
         ENGINE_IMAGE = 6,   /* str profile: make sure that its image is there, pull it if not */
         ENGINE_INFO = 7,    /* nothing */
+        ENGINE_LISTEN =
+                8, /* str container id: a new listening socket in the folder of that running sandbox */
+        ENGINE_CREATE_MOUNTED =
+                9, /* as CREATE, with host folders in it; one descriptor: an end of a caller's
+                                      socket pair, on which he has written what to mount (engine/mounts.h) */
 
         /* broker -> manager */
         ENGINE_WELCOME = 32,     /* u16 version, str installation id, raw agent SHA-256[32] */
@@ -43,6 +48,7 @@ enum engine_type {
         ENGINE_INFO_IS = 38,     /* str "key=value\n" lines: see engine_info.h */
         ENGINE_FAILED = 39,      /* u16 enum engine_error, str one line */
         ENGINE_PROGRESS = 40,    /* str one line */
+        ENGINE_LISTENING = 41,   /* u32 pid of its init process; one descriptor: the listening socket */
 
         /* broker -> manager, unasked (id 0) */
         ENGINE_STATE =

@@ -35,6 +35,12 @@ static const struct {
         [FRAME_STATUS] = { BY_CLIENT | BY_MANAGER, FRAME_MORE, FRAME_PAYLOAD_MAX },
         [FRAME_BYE] = { BY_MANAGER, 0, 0 },
         [FRAME_SCRUBBED] = { BY_AGENT, 0, 128 },
+        [FRAME_ASK] = { BY_CLIENT, 0, 16384 },
+        [FRAME_ANSWER] = { BY_MANAGER, FRAME_MORE, FRAME_PAYLOAD_MAX },
+        [FRAME_ATTACH] = { BY_CLIENT | BY_MANAGER, 0, 64 },
+        [FRAME_ATTACHED] = { BY_AGENT | BY_MANAGER, 0, 16 },
+        [FRAME_HELD] = { BY_AGENT, 0, 8192 },
+        [FRAME_FORGET] = { BY_MANAGER, 0, 0 },
 };
 
 int frame_parse_header(const uint8_t *buf, size_t len, enum frame_from from, struct frame *ret) {

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FRAME_VERSION 1
+#define FRAME_VERSION 2
 #define FRAME_HEADER 12
 #define FRAME_PAYLOAD_MAX 65536
 #define FRAME_MAX (FRAME_HEADER + FRAME_PAYLOAD_MAX)
@@ -40,7 +40,7 @@ enum frame_type {
         FRAME_STDERR = 5,    /* agent -> manager -> client: bytes */
         FRAME_WINDOW = 6,    /* receiver -> sender: more bytes may come */
         FRAME_SIGNAL = 7,    /* client -> manager -> agent: signal the command */
-        FRAME_RESIZE = 8,    /* reserved for terminals */
+        FRAME_RESIZE = 8,    /* client -> manager -> agent: the terminal has another size */
         FRAME_STARTED = 9,   /* manager -> client: the id of the exec and of its sandbox */
         FRAME_EXITED = 10,   /* agent -> manager: the command's end and its numbers */
         FRAME_RESULT = 11,   /* manager -> client: the same, judged */
@@ -51,6 +51,12 @@ enum frame_type {
         FRAME_STATUS = 16,   /* client -> manager: ask; manager -> client: text (MORE) */
         FRAME_BYE = 17,      /* manager -> agent: kill everything and exit */
         FRAME_SCRUBBED = 18, /* agent -> manager: is the sandbox as it was at the handshake? */
+        FRAME_ASK = 19,      /* client -> manager: a question or an order that runs no command */
+        FRAME_ANSWER = 20,   /* manager -> client: its answer, text (MORE) */
+        FRAME_ATTACH = 21, /* client -> manager -> agent: the output and the end of a detached command */
+        FRAME_ATTACHED = 22, /* agent -> manager -> client: where that output begins */
+        FRAME_HELD = 23,     /* agent -> manager: the detached commands that it has */
+        FRAME_FORGET = 24, /* manager -> agent: a detached command that has ended is asked for no more */
 };
 
 /* Who sent the bytes: decides which types are allowed and how large they may be. */

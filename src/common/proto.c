@@ -40,26 +40,9 @@ const char *scrub_check_name(uint8_t check) {
         return check < SCRUB_CHECKS ? scrub_check_names[check] : "unknown";
 }
 
-/* A flag is 0 or 1 on the wire; anything else is not ours. */
-static bool get_bool(struct wire_in *in) {
-        uint8_t v = wire_get_u8(in);
-
-        if (v > 1)
-                in->bad = true;
-        return v == 1;
-}
-
 static bool get_cause(struct wire_in *in, uint8_t *ret) {
         *ret = wire_get_u8(in);
         return *ret >= CAUSE_EXITED && *ret <= CAUSE_NOT_EXECUTABLE;
-}
-
-static const char *get_hex(struct wire_in *in, size_t digits) {
-        const char *s = wire_get_str(in, (uint32_t)digits);
-
-        if (s && (strlen(s) != digits || strspn(s, "0123456789abcdef") != digits))
-                in->bad = true;
-        return s;
 }
 
 static ssize_t encoded(const struct wire_out *out) {
@@ -91,8 +74,11 @@ int hello_decode(const void *buf, size_t len, struct hello *ret) {
 }
 
 size_t exec_request_size(const struct exec_request *r) {
-        size_t n = 1 + 1 + 8 + 4 + 4 + 4 + strlen(r->profile ? r->profile : "") + 1 + 4 +
-                   strlen(r->workdir ? r->workdir : "") + 1;
+        const char *const names[] = { r->profile, r->workdir, r->session };
+        size_t n = 6 + 8 + 2 + 2 + 4 + 4;
+
+        for (int i = 0; i < 3; i++)
+                n += 4 + strlen(names[i] ? names[i] : "") + 1;
 
         for (uint32_t i = 0; i < r->n_args; i++)
                 n += 4 + strlen(r->args[i]) + 1;
@@ -107,11 +93,18 @@ ssize_t exec_request_encode(const struct exec_request *r, void *buf, size_t cap)
         wire_out_init(&out, buf, cap);
         wire_put_u8(&out, r->use_stdin);
         wire_put_u8(&out, r->shell);
+        wire_put_u8(&out, r->open);
+        wire_put_u8(&out, r->detach);
+        wire_put_u8(&out, r->tty);
+        wire_put_u8(&out, r->files);
         wire_put_u64(&out, r->timeout_ms);
+        wire_put_u16(&out, r->rows);
+        wire_put_u16(&out, r->cols);
         wire_put_u32(&out, r->n_args);
         wire_put_u32(&out, r->n_env);
         wire_put_str(&out, r->profile);
         wire_put_str(&out, r->workdir);
+        wire_put_str(&out, r->session);
         for (uint32_t i = 0; i < r->n_args; i++)
                 wire_put_str(&out, r->args[i]);
         for (uint32_t i = 0; i < r->n_env; i++)
@@ -154,15 +147,27 @@ int exec_request_decode(const void *buf, size_t len, struct exec_request *ret) {
         struct wire_in in;
 
         wire_in_init(&in, buf, len);
-        r.use_stdin = get_bool(&in);
-        r.shell = get_bool(&in);
+        r.use_stdin = wire_get_bool(&in);
+        r.shell = wire_get_bool(&in);
+        r.open = wire_get_bool(&in);
+        r.detach = wire_get_bool(&in);
+        r.tty = wire_get_bool(&in);
+        r.files = wire_get_bool(&in);
         r.timeout_ms = wire_get_u64(&in);
+        r.rows = wire_get_u16(&in);
+        r.cols = wire_get_u16(&in);
         r.n_args = wire_get_u32(&in);
         r.n_env = wire_get_u32(&in);
         r.profile = wire_get_str(&in, PROTO_NAME_MAX);
         r.workdir = wire_get_str(&in, PROTO_PATH_MAX);
+        r.session = wire_get_str(&in, PROTO_NAME_MAX);
         r.args_wire = get_strings(&in, r.n_args, r.n_env, r.shell, &r.strings_len);
         if (!wire_in_done(&in) || (r.workdir[0] != '\0' && r.workdir[0] != '/'))
+                return -EPROTO;
+        if ((r.open || r.detach) && r.session[0] == '\0')
+                return -EPROTO;
+        if ((r.detach && (r.use_stdin || r.tty || r.files)) || (r.files && (r.shell || r.tty)) ||
+            (!r.tty && (r.rows || r.cols)))
                 return -EPROTO;
         *ret = r;
         return 0;
@@ -176,6 +181,12 @@ ssize_t exec_order_encode_head(const struct exec_order *o, void *buf, size_t cap
         wire_put_u8(&out, o->shell);
         wire_put_u8(&out, o->one_shot);
         wire_put_u8(&out, o->scrub);
+        wire_put_u8(&out, o->detached);
+        wire_put_u8(&out, o->tty);
+        wire_put_u8(&out, o->files);
+        wire_put_u16(&out, o->rows);
+        wire_put_u16(&out, o->cols);
+        wire_put_str(&out, o->exec_id);
         wire_put_u64(&out, o->timeout_ms);
         wire_put_u32(&out, o->grace_ms);
         wire_put_u64(&out, o->output_bytes);
@@ -190,10 +201,16 @@ int exec_order_decode(const void *buf, size_t len, struct exec_order *ret) {
         struct wire_in in;
 
         wire_in_init(&in, buf, len);
-        o.use_stdin = get_bool(&in);
-        o.shell = get_bool(&in);
-        o.one_shot = get_bool(&in);
-        o.scrub = get_bool(&in);
+        o.use_stdin = wire_get_bool(&in);
+        o.shell = wire_get_bool(&in);
+        o.one_shot = wire_get_bool(&in);
+        o.scrub = wire_get_bool(&in);
+        o.detached = wire_get_bool(&in);
+        o.tty = wire_get_bool(&in);
+        o.files = wire_get_bool(&in);
+        o.rows = wire_get_u16(&in);
+        o.cols = wire_get_u16(&in);
+        o.exec_id = wire_get_hex(&in, PROTO_EXEC_ID);
         o.timeout_ms = wire_get_u64(&in);
         o.grace_ms = wire_get_u32(&in);
         o.output_bytes = wire_get_u64(&in);
@@ -202,6 +219,9 @@ int exec_order_decode(const void *buf, size_t len, struct exec_order *ret) {
         o.n_env = wire_get_u32(&in);
         o.strings = get_strings(&in, o.n_args, o.n_env, o.shell, &o.strings_len);
         if (!wire_in_done(&in) || o.workdir[0] != '/' || (o.scrub && !o.one_shot))
+                return -EPROTO;
+        if ((o.detached && (o.use_stdin || o.one_shot || o.tty || o.files)) || (o.tty && !o.use_stdin) ||
+            (o.files && (o.shell || o.tty)) || (!o.tty && (o.rows || o.cols)))
                 return -EPROTO;
         *ret = o;
         return 0;
@@ -244,10 +264,10 @@ int started_decode(const void *buf, size_t len, struct started *ret) {
         struct started s;
 
         wire_in_init(&in, buf, len);
-        s.exec_id = get_hex(&in, PROTO_EXEC_ID);
-        s.container_id = get_hex(&in, PROTO_CONTAINER_ID);
+        s.exec_id = wire_get_hex(&in, PROTO_EXEC_ID);
+        s.container_id = wire_get_hex(&in, PROTO_CONTAINER_ID);
         s.profile = wire_get_str(&in, PROTO_NAME_MAX);
-        s.pool_hit = get_bool(&in);
+        s.pool_hit = wire_get_bool(&in);
         if (!wire_in_done(&in))
                 return -EPROTO;
         *ret = s;
@@ -284,8 +304,8 @@ int exited_decode(const void *buf, size_t len, struct exited *ret) {
         wire_in_init(&in, buf, len);
         cause_ok = get_cause(&in, &e.cause);
         e.code = wire_get_u8(&in);
-        e.signaled = get_bool(&in);
-        e.truncated = get_bool(&in);
+        e.signaled = wire_get_bool(&in);
+        e.truncated = wire_get_bool(&in);
         e.error = (int32_t)wire_get_u32(&in);
         e.wall_us = wire_get_u64(&in);
         e.user_us = wire_get_u64(&in);
@@ -321,7 +341,7 @@ int scrubbed_decode(const void *buf, size_t len, struct scrubbed *ret) {
 
         wire_in_init(&in, buf, len);
         s.check = wire_get_u8(&in);
-        s.emptied = get_bool(&in);
+        s.emptied = wire_get_bool(&in);
         s.us = wire_get_u64(&in);
         s.place = wire_get_str(&in, PROTO_NAME_MAX);
         if (!wire_in_done(&in) || s.check >= SCRUB_CHECKS)
@@ -369,10 +389,10 @@ int result_decode(const void *buf, size_t len, struct result *ret) {
         cause_ok = get_cause(&in, &r.cause);
         r.exit_code = wire_get_u8(&in);
         r.code = wire_get_u8(&in);
-        r.signaled = get_bool(&in);
-        r.truncated = get_bool(&in);
-        r.pool_hit = get_bool(&in);
-        r.reused = get_bool(&in);
+        r.signaled = wire_get_bool(&in);
+        r.truncated = wire_get_bool(&in);
+        r.pool_hit = wire_get_bool(&in);
+        r.reused = wire_get_bool(&in);
         r.error = (int32_t)wire_get_u32(&in);
         r.wall_us = wire_get_u64(&in);
         r.user_us = wire_get_u64(&in);
@@ -384,8 +404,8 @@ int result_decode(const void *buf, size_t len, struct result *ret) {
                 r.lines[i] = wire_get_u64(&in);
         }
         r.background_left = wire_get_u32(&in);
-        r.exec_id = get_hex(&in, PROTO_EXEC_ID);
-        r.container_id = get_hex(&in, PROTO_CONTAINER_ID);
+        r.exec_id = wire_get_hex(&in, PROTO_EXEC_ID);
+        r.container_id = wire_get_hex(&in, PROTO_CONTAINER_ID);
         r.profile = wire_get_str(&in, PROTO_NAME_MAX);
         r.session = wire_get_str(&in, PROTO_NAME_MAX);
         r.message = wire_get_str(&in, PROTO_LINE_MAX);

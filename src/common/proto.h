@@ -59,11 +59,17 @@ int hello_decode(const void *buf, size_t len, struct hello *ret);
 
 /* EXEC, client -> manager. */
 struct exec_request {
-        bool use_stdin;           /* stdin is passed on (STDIN frames follow); else /dev/null */
-        bool shell;               /* args[0] is a string for sh -c, and n_args is 1 */
-        uint64_t timeout_ms;      /* 0: the profile's */
-        const char *profile;      /* "": the default */
+        bool use_stdin; /* stdin is passed on (STDIN frames follow); else /dev/null */
+        bool shell;     /* args[0] is a string for sh -c, and n_args is 1 */
+        bool open;      /* opens the session where there is none of that name */
+        bool detach;    /* in a session alone: STARTED is the answer, nobody waits for the end */
+        bool tty;       /* on a terminal of its own, of rows and cols; stdout has all output */
+        bool files;     /* args are for the agent's own file tool (agent/files.h), not a program's */
+        uint64_t timeout_ms;      /* 0: the profile's; with detach or tty: none */
+        uint16_t rows, cols;      /* 0 without tty */
+        const char *profile;      /* "": the default; in a session that exists: its own, or refused */
         const char *workdir;      /* "": the profile's; else absolute */
+        const char *session;      /* "": one-shot */
         uint32_t n_args;          /* 1 … PROTO_ARGS_MAX */
         uint32_t n_env;           /* 0 … PROTO_ENV_MAX */
         const char **args;        /* for encode */
@@ -83,6 +89,12 @@ struct exec_order {
         bool shell;
         bool one_shot;         /* kill what is left of the tree before EXITED */
         bool scrub;            /* one_shot, and alone: scrub and prove after EXITED, then say SCRUBBED */
+        bool detached;         /* output is kept in the agent, and so is the end (EXITED is sent all the
+                                     same); outlives the connection. Never with use_stdin, one_shot or tty */
+        bool tty;              /* with use_stdin */
+        bool files;            /* args are for the agent's own file tool */
+        uint16_t rows, cols;   /* of the terminal; 0 without */
+        const char *exec_id;   /* PROTO_EXEC_ID hex digits */
         uint64_t timeout_ms;   /* 0: none */
         uint32_t grace_ms;     /* between TERM and KILL */
         uint64_t output_bytes; /* of both streams together, then drained on; 0: no limit */

@@ -73,6 +73,22 @@ const char *wire_get_str(struct wire_in *in, uint32_t max) {
         return (const char *)p;
 }
 
+bool wire_get_bool(struct wire_in *in) {
+        uint8_t v = wire_get_u8(in);
+
+        if (v > 1)
+                in->bad = true;
+        return v == 1;
+}
+
+const char *wire_get_hex(struct wire_in *in, uint32_t digits) {
+        const char *s = wire_get_str(in, digits);
+
+        if (s && (strlen(s) != digits || strspn(s, "0123456789abcdef") != digits))
+                in->bad = true;
+        return s;
+}
+
 bool wire_in_done(const struct wire_in *in) {
         return !in->bad && in->left == 0;
 }

@@ -35,6 +35,10 @@ const uint8_t *wire_get_blob(struct wire_in *in, uint32_t max, uint32_t *ret_len
 /* The same for text: the bytes must end with NUL and hold no other; @max counts without it. The
  * string lives in the payload. NULL when bad. */
 const char *wire_get_str(struct wire_in *in, uint32_t max);
+/* A u8 that is 0 or 1; anything else is bad. */
+bool wire_get_bool(struct wire_in *in);
+/* Text of exactly @digits lower-case hex digits. NULL, or a text that is none, when bad. */
+const char *wire_get_hex(struct wire_in *in, uint32_t digits);
 /* True when every read succeeded and nothing is left over. */
 bool wire_in_done(const struct wire_in *in);
 

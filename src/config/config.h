@@ -30,6 +30,9 @@ struct config_limits {
         uint64_t output_bytes;   /* both streams together; 0 (default): no limit */
         uint64_t grace_ms;       /* between TERM and KILL; default 2 s */
         uint32_t exec_rate;      /* execs a second for each uid; 0 (default): no limit */
+        uint32_t sessions;       /* of one uid, in all profiles; default 16; 0: none may be opened */
+        uint32_t execs;          /* of one uid that run at once, in all profiles; default 512 */
+        uint32_t queued;         /* of one uid that wait, in all profiles; default 100 */
 };
 
 struct config_tmpfs {
@@ -54,7 +57,8 @@ struct config_profile {
         char *network;                 /* "none", "bridge" or a network's name */
         bool read_only;
         uint32_t pids_limit;
-        struct config_tmpfs *tmpfs; /* sorted by path */
+        uint64_t reconnect_grace_ms; /* how long a sandbox waits for a manager; default 2 min */
+        struct config_tmpfs *tmpfs;  /* sorted by path */
         size_t n_tmpfs;
         uint64_t shm_bytes;
         char *runtime;     /* "": the engine's default */
@@ -75,6 +79,8 @@ struct config_profile {
         uint32_t max_sandboxes; /* of this profile, warm and busy; of one uid, busy in all profiles */
         uint32_t queue_limit;
         uint64_t queue_timeout_ms;
+        uint64_t session_ttl_ms; /* idle for so long, a session is closed; default 30 min; 0: never */
+        uint64_t session_ttl_max_ms; /* what a caller may ask for; default a day; 0: no bound */
         char **allow_users; /* NULL-terminated names; both lists empty: every member of hermes-sandbox */
         char **allow_groups;
         struct config_limits limits;

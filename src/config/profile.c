@@ -46,6 +46,7 @@ void config_profile_init(struct config_profile *p, const char *name) {
                 .network = config_strdup("none"),
                 .read_only = true,
                 .pids_limit = 256,
+                .reconnect_grace_ms = 120000,
                 .shm_bytes = UINT64_C(16) << 20,
                 .runtime = config_strdup(""),
                 .uid = 10000,
@@ -60,6 +61,8 @@ void config_profile_init(struct config_profile *p, const char *name) {
                 .cold_after_ms = 100,
                 .queue_limit = 100,
                 .queue_timeout_ms = 30000,
+                .session_ttl_ms = UINT64_C(1800000),
+                .session_ttl_max_ms = UINT64_C(86400000),
                 .allow_users = strv_new(),
                 .allow_groups = strv_new(),
                 .limits = {
@@ -67,6 +70,9 @@ void config_profile_init(struct config_profile *p, const char *name) {
                         .timeout_ms = 180000,
                         .timeout_max_ms = 3600000,
                         .grace_ms = 2000,
+                        .sessions = 16,
+                        .execs = 512,
+                        .queued = 100,
                 },
         };
         config_profile_set_tmpfs(p, "/tmp", UINT64_C(48) << 20);

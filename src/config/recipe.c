@@ -46,6 +46,7 @@ void config_recipe(struct config_profile *p) {
         put_str(&h, p->network);
         put_u64(&h, p->read_only);
         put_u64(&h, p->pids_limit);
+        put_u64(&h, p->reconnect_grace_ms);
         put_u64(&h, p->n_tmpfs);
         for (size_t i = 0; i < p->n_tmpfs; i++) {
                 put_str(&h, p->tmpfs[i].path);

@@ -41,6 +41,9 @@ static const struct config_key limits_keys[] = {
         LIMIT(output_bytes, size, output_bytes, .max = PIB),
         LIMIT(grace, duration, grace_ms, .max = HOUR),
         LIMIT(exec_rate, u32, exec_rate, .max = 1000000),
+        LIMIT(sessions, u32, sessions, .max = 10000),
+        LIMIT(execs, u32, execs, .min = 1, .max = 100000),
+        LIMIT(queued, u32, queued, .min = 1, .max = 100000),
         { .name = NULL },
 };
 
@@ -74,6 +77,9 @@ static const struct config_key profile_keys[] = {
         PROFILE(max_sandboxes, u32, max_sandboxes, .min = 1, .max = 10000),
         PROFILE(queue_limit, u32, queue_limit, .max = 100000),
         PROFILE(queue_timeout, duration, queue_timeout_ms, .max = HOUR),
+        PROFILE(session_ttl, duration, session_ttl_ms, .max = 365 * DAY),
+        PROFILE(session_ttl_max, duration, session_ttl_max_ms, .max = 365 * DAY),
+        PROFILE(reconnect_grace, duration, reconnect_grace_ms, .min = SECOND, .max = DAY),
         PROFILE(runtime, runtime, runtime),
         WHOLE(user),
         PROFILE(workdir, path, workdir, .max = 4095),

@@ -133,6 +133,9 @@ static void show_limits(FILE *f, const char *indent, const struct config_limits 
         show_size(f, deeper, "output_bytes", l->output_bytes);
         show_duration(f, deeper, "grace", l->grace_ms);
         show_u64(f, deeper, "exec_rate", l->exec_rate);
+        show_u64(f, deeper, "sessions", l->sessions);
+        show_u64(f, deeper, "execs", l->execs);
+        show_u64(f, deeper, "queued", l->queued);
 }
 
 static void show_recipe(FILE *f, const char *in, const struct config_profile *p,
@@ -146,6 +149,7 @@ static void show_recipe(FILE *f, const char *in, const struct config_profile *p,
         show_text(f, in, "network", p->network);
         show_word(f, in, "read_only", p->read_only ? "true" : "false");
         show_u64(f, in, "pids_limit", p->pids_limit);
+        show_duration(f, in, "reconnect_grace", p->reconnect_grace_ms);
         show_tmpfs(f, in, p, base);
         show_size(f, in, "shm_size", p->shm_bytes);
         show_text(f, in, "runtime", p->runtime);
@@ -171,6 +175,8 @@ static void show_profile(FILE *f, const char *in, const struct config_profile *p
         show_u64(f, in, "max_sandboxes", p->max_sandboxes);
         show_u64(f, in, "queue_limit", p->queue_limit);
         show_duration(f, in, "queue_timeout", p->queue_timeout_ms);
+        show_duration(f, in, "session_ttl", p->session_ttl_ms);
+        show_duration(f, in, "session_ttl_max", p->session_ttl_max_ms);
         show_list(f, in, "allow_users", p->allow_users);
         show_list(f, in, "allow_groups", p->allow_groups);
         show_limits(f, in, &p->limits);

@@ -47,7 +47,7 @@ static json_t *entrypoint(const struct config_profile *p, bool rootless) {
         ok = ok && add_number(a, p->uid) && add_number(a, p->gid);
         ok = ok && add_number(a, rootless ? AGENT_EXEC_GID_ROOTLESS_FIRST : AGENT_EXEC_GID_FIRST);
         ok = ok && add_number(a, rootless ? AGENT_EXEC_GID_ROOTLESS_COUNT : AGENT_EXEC_GID_COUNT);
-        ok = ok && add_number(a, AGENT_RECONNECT_MS);
+        ok = ok && add_number(a, (uint32_t)p->reconnect_grace_ms);
         return whole(a, ok);
 }
 

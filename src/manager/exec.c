@@ -253,7 +253,7 @@ void exec_assign(struct exec *x, struct sandbox *sb) {
                 return;
         }
         scrub = pool_scrubs(x->pool, sb);
-        order = order_encode(x->pool->profile, &x->request, x->args_len, scrub, &len);
+        order = order_encode(x->pool->profile, &x->request, x->args_len, scrub, x->id, &len);
         sandbox_begin(sb, x, scrub);
         x->sandbox = sb;
         x->channel = sb->next_channel++;

@@ -6,7 +6,7 @@
 
 #include "common/wire.h"
 
-#define HEAD_MAX (PROTO_PATH_MAX + 64)
+#define HEAD_MAX (PROTO_PATH_MAX + 128)
 #define BASE_ENV 3
 /* Its bytes on the wire, HOME's being the longest. */
 #define BASE_ENV_MAX (PROTO_PATH_MAX + 64)
@@ -34,7 +34,7 @@ bool order_fits(const struct config_profile *p, const struct exec_request *r) {
 }
 
 uint8_t *order_encode(const struct config_profile *p, const struct exec_request *r, size_t args_len,
-                      bool scrub, size_t *ret_len) {
+                      bool scrub, const char *exec_id, size_t *ret_len) {
         char home[PROTO_PATH_MAX + 8];
         const char *base[BASE_ENV] = { "LANG=C.UTF-8", home, "TMPDIR=/tmp" };
         size_t size = HEAD_MAX + r->strings_len, n_profile = 0;
@@ -43,6 +43,7 @@ uint8_t *order_encode(const struct config_profile *p, const struct exec_request 
                 .shell = r->shell,
                 .one_shot = true,
                 .scrub = scrub,
+                .exec_id = exec_id,
                 .timeout_ms = r->timeout_ms ? r->timeout_ms : p->limits.timeout_ms,
                 .grace_ms = (uint32_t)(p->limits.grace_ms < UINT32_MAX ? p->limits.grace_ms
                                                                        : UINT32_MAX),

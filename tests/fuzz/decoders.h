@@ -6,6 +6,7 @@
 
 #include "common/frame.h"
 #include "common/proto.h"
+#include "common/proto_session.h"
 #include "common/wire.h"
 
 static inline void check(bool ok) {
@@ -67,7 +68,7 @@ static inline void decode_request(const uint8_t *p, size_t len) {
 }
 
 static inline void decode_order(const uint8_t *p, size_t len) {
-        uint8_t head[PROTO_PATH_MAX + 64];
+        uint8_t head[PROTO_PATH_MAX + 128];
         struct exec_order o;
         ssize_t n;
 
@@ -133,9 +134,79 @@ static inline void decode_reject(const uint8_t *p, size_t len) {
         check_same(p, len, again, reject_encode(&r, again, sizeof(again)));
 }
 
+static inline void decode_resize(const uint8_t *p, size_t len) {
+        uint8_t again[RESIZE_SIZE];
+        struct resize r;
+
+        if (resize_decode(p, len, &r) < 0)
+                return;
+        resize_encode(&r, again);
+        check_same(p, len, again, RESIZE_SIZE);
+}
+
+static inline void decode_ask(const uint8_t *p, size_t len) {
+        static uint8_t again[16384];
+        struct ask a;
+
+        if (ask_decode(p, len, &a) < 0)
+                return;
+        check(strlen(a.name) <= PROTO_NAME_MAX && a.n_labels <= PROTO_LABELS_MAX && a.signal <= 64);
+        check_same(p, len, again, ask_encode(&a, again, sizeof(again)));
+}
+
+static inline void decode_attach(const uint8_t *p, size_t len) {
+        uint8_t again[64];
+        struct attach_order o;
+        struct attach a;
+
+        if (attach_decode(p, len, &a) == 0) {
+                check_hex(a.exec_id, PROTO_EXEC_ID);
+                check_same(p, len, again, attach_encode(&a, again, sizeof(again)));
+        }
+        if (attach_order_decode(p, len, &o) == 0)
+                check_same(p, len, again, attach_order_encode(&o, again, sizeof(again)));
+}
+
+static inline void decode_attached(const uint8_t *p, size_t len) {
+        uint8_t again[ATTACHED_SIZE];
+        struct attached a;
+
+        if (attached_decode(p, len, &a) < 0)
+                return;
+        attached_encode(&a, again);
+        check_same(p, len, again, ATTACHED_SIZE);
+}
+
+static inline void decode_held(const uint8_t *p, size_t len) {
+        static uint8_t again[8192];
+        static struct held h;
+
+        if (held_decode(p, len, &h) < 0)
+                return;
+        check(h.n <= PROTO_HELD_MAX);
+        for (uint16_t i = 0; i < h.n; i++)
+                check_hex(h.of[i].exec_id, PROTO_EXEC_ID);
+        check_same(p, len, again, held_encode(&h, again, sizeof(again)));
+}
+
 /* Every payload that may stand in a frame of this type. */
 static inline void decode(const struct frame *f) {
         switch (f->type) {
+        case FRAME_RESIZE:
+                decode_resize(f->payload, f->len);
+                break;
+        case FRAME_ASK:
+                decode_ask(f->payload, f->len);
+                break;
+        case FRAME_ATTACH:
+                decode_attach(f->payload, f->len);
+                break;
+        case FRAME_ATTACHED:
+                decode_attached(f->payload, f->len);
+                break;
+        case FRAME_HELD:
+                decode_held(f->payload, f->len);
+                break;
         case FRAME_HELLO:
                 decode_hello(f->payload, f->len);
                 break;

@@ -107,12 +107,18 @@ static void defaults(void **state) {
                 assert_int_equal(p->max_sandboxes, 12);
                 assert_int_equal(p->queue_limit, 100);
                 assert_int_equal(p->queue_timeout_ms, 30000);
+                assert_int_equal(p->session_ttl_ms, 30 * 60 * 1000);
+                assert_int_equal(p->session_ttl_max_ms, 24 * 3600 * 1000);
+                assert_int_equal(p->reconnect_grace_ms, 120000);
                 assert_int_equal(p->limits.command_bytes, 16384);
                 assert_int_equal(p->limits.timeout_ms, 180000);
                 assert_int_equal(p->limits.timeout_max_ms, 3600000);
                 assert_int_equal(p->limits.output_bytes, 0);
                 assert_int_equal(p->limits.grace_ms, 2000);
                 assert_int_equal(p->limits.exec_rate, 0);
+                assert_int_equal(p->limits.sessions, 16);
+                assert_int_equal(p->limits.execs, 512);
+                assert_int_equal(p->limits.queued, 100);
                 assert_int_equal(c->audit_required, TRI_AUTO);
                 assert_string_equal(c->audit_file, "/var/log/hermes-sandbox/sandbox-audit.log");
                 assert_string_equal(c->engine_socket, "/run/docker.sock");
@@ -252,6 +258,7 @@ static void recipe_changes(void **state) {
                 "network: bridge",
                 "read_only: false",
                 "pids_limit: 255",
+                "reconnect_grace: 1m",
                 "tmpfs: {/tmp: 47m}",
                 "tmpfs: {/tmp: 0}",
                 "tmpfs: {/x: 4k}",
@@ -280,6 +287,8 @@ static void recipe_changes(void **state) {
                 "max_sandboxes: 30",
                 "queue_limit: 1",
                 "queue_timeout: 1s",
+                "session_ttl: 1s",
+                "session_ttl_max: 2s",
                 "allow_users: [a]",
                 "allow_groups: [a]",
                 "limits: {timeout: 1}",
@@ -287,7 +296,7 @@ static void recipe_changes(void **state) {
                 "cpus: \"1.0\"",
                 "user: 10000",
                 "workdir: /home//sandbox/",
-                "limits: {exec_rate: 5, command_bytes: 1, grace: 1}",
+                "limits: {exec_rate: 5, command_bytes: 1, grace: 1, sessions: 1, execs: 1, queued: 1}",
         };
         enum { N = sizeof(changing) / sizeof(changing[0]) };
         uint8_t plain[CONFIG_RECIPE], seen[N][CONFIG_RECIPE], one[CONFIG_RECIPE];

@@ -15,7 +15,7 @@
 #define POOL_KEYS                                                                                  \
         "size, image, memory_limit, memory_reserve, cpus, network, read_only, pids_limit, tmpfs, " \
         "shm_size, reuse, max_uses, max_age, on_empty, cold_after, max_sandboxes, queue_limit, "   \
-        "queue_timeout, runtime, user, workdir, home, env, ulimits, allow_users, allow_groups, limits"
+        "queue_timeout, session_ttl, session_ttl_max, reconnect_grace, runtime, user, workdir, home, env, ulimits, allow_users, allow_groups, limits"
 
 struct refusal {
         const char *yaml, *line;
@@ -146,7 +146,8 @@ static void keys(void **state) {
                   "f:3:5: profiles.dev.sise: found an unknown key, expected one of: " POOL_KEYS },
                 { "limits:\n  time: 1\n",
                   "f:2:3: limits.time: found an unknown key, expected one of: "
-                  "command_bytes, timeout, timeout_max, output_bytes, grace, exec_rate" },
+                  "command_bytes, timeout, timeout_max, output_bytes, grace, exec_rate, sessions, execs, "
+                  "queued" },
                 { "logging: {x: 1}\n",
                   "f:1:11: logging.x: found an unknown key, expected one of: level, "
                   "backup_count, max_size_mb, file" },

@@ -42,6 +42,7 @@ static struct config_profile default_profile(void) {
                 .network = (char *)"none",
                 .read_only = true,
                 .pids_limit = 256,
+                .reconnect_grace_ms = 120000,
                 .tmpfs = default_tmpfs,
                 .n_tmpfs = 2,
                 .shm_bytes = 8 << 20,

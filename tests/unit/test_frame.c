@@ -40,6 +40,12 @@ static const struct {
         { FRAME_STATUS, C | M, FRAME_MORE, 65536 },
         { FRAME_BYE, M, 0, 0 },
         { FRAME_SCRUBBED, A, 0, 128 },
+        { FRAME_ASK, C, 0, 16384 },
+        { FRAME_ANSWER, M, FRAME_MORE, 65536 },
+        { FRAME_ATTACH, C | M, 0, 64 },
+        { FRAME_ATTACHED, M | A, 0, 16 },
+        { FRAME_HELD, A, 0, 8192 },
+        { FRAME_FORGET, M, 0, 0 },
 };
 
 static uint8_t buf[FRAME_MAX + 1];

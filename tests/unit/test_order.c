@@ -11,6 +11,8 @@
 #include "common/wire.h"
 #include "manager/order.h"
 
+#define EXEC_ID "0123456789abcdef"
+
 static struct exec_request decoded(struct exec_request r, uint8_t *buf, size_t cap) {
         ssize_t n = exec_request_encode(&r, buf, cap);
         struct exec_request ret;
@@ -40,7 +42,7 @@ static struct exec_order order(const struct config_profile *p, const struct exec
         struct exec_order o;
         size_t len;
 
-        *ret_buf = order_encode(p, r, order_args_len(r), scrub, &len);
+        *ret_buf = order_encode(p, r, order_args_len(r), scrub, EXEC_ID, &len);
         assert_int_equal(exec_order_decode(*ret_buf, len, &o), 0);
         return o;
 }
@@ -117,7 +119,7 @@ static void what_fits(void **state) {
                         .n_args = 1, .args = args, .n_env = PROTO_ENV_MAX - 2, .env = env },
                 buf, cap);
         assert_false(order_fits(&p, &r));
-        for (size_t spare = 40; spare < 20000; spare += 499) {
+        for (size_t spare = 64; spare < 20000; spare += 499) {
                 memset(large, 'x', cap - spare);
                 large[1] = '=';
                 large[cap - spare] = '\0';

@@ -12,13 +12,14 @@
 
 #include "common/frame.h"
 #include "common/proto.h"
+#include "common/proto_session.h"
 #include "common/wire.h"
 
 #define EXEC_ID "0123456789abcdef"
 #define CONTAINER "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 static uint8_t buf[8192];
-static char text[4200];
+static char text[8192];
 
 /* What every decoder refuses: less than all of it (in a buffer of just that size), and more. */
 #define refuses_other_lengths(decode, n, r)                                               \
@@ -64,6 +65,7 @@ static struct exec_request request(const char **args, const char **env) {
                                   .timeout_ms = 5000,
                                   .profile = "dev",
                                   .workdir = "/tmp",
+                                  .session = "work",
                                   .args = args,
                                   .env = env };
 
@@ -89,6 +91,7 @@ static void exec_request_both_ways(void **state) {
         assert_int_equal(g.timeout_ms, 5000);
         assert_string_equal(g.profile, "dev");
         assert_string_equal(g.workdir, "/tmp");
+        assert_string_equal(g.session, "work");
         assert_int_equal(g.n_args, 3);
         assert_int_equal(g.n_env, 2);
         wire_in_init(&in, g.args_wire, g.strings_len);
@@ -120,6 +123,26 @@ static void exec_request_refused(void **state) {
         r.n_args = 1;
         assert_int_equal(takes(&r), 0);
         r.n_args = 0;
+        assert_int_equal(takes(&r), -EPROTO);
+        r = request(args, none);
+        r.detach = true; /* reads no stdin */
+        assert_int_equal(takes(&r), -EPROTO);
+        r.use_stdin = false;
+        assert_int_equal(takes(&r), 0);
+        r.tty = true;
+        assert_int_equal(takes(&r), -EPROTO);
+        r.tty = false;
+        r.session = ""; /* detached from what? */
+        assert_int_equal(takes(&r), -EPROTO);
+        r.detach = false;
+        r.open = true;
+        assert_int_equal(takes(&r), -EPROTO);
+        r.open = false;
+        r.rows = 24; /* of no terminal */
+        assert_int_equal(takes(&r), -EPROTO);
+        r.tty = true;
+        assert_int_equal(takes(&r), 0);
+        r.files = true;
         assert_int_equal(takes(&r), -EPROTO);
         r = request(args, none);
         r.workdir = "tmp";
@@ -196,6 +219,7 @@ static void exec_order(void **state) {
         struct exec_order o = { .use_stdin = true,
                                 .one_shot = true,
                                 .scrub = true,
+                                .exec_id = "0123456789abcdef",
                                 .timeout_ms = 1000,
                                 .grace_ms = 200,
                                 .output_bytes = 1 << 20,
@@ -213,15 +237,34 @@ static void exec_order(void **state) {
         assert_int_equal(g.grace_ms, 200);
         assert_int_equal(g.output_bytes, 1 << 20);
         assert_string_equal(g.workdir, "/tmp");
+        assert_string_equal(g.exec_id, "0123456789abcdef");
         assert_int_equal(g.n_args, 2);
         assert_int_equal(g.n_env, 1);
-        for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < 7; i++) {
                 uint8_t was = buf[i];
 
                 buf[i] = 0xff;
                 assert_int_equal(exec_order_decode(buf, n, &g), -EPROTO);
                 buf[i] = was;
         }
+        /* A detached command has no stdin and outlives its caller. */
+        o.detached = true;
+        assert_int_equal(exec_order_decode(buf, order(&o, strings), &g), -EPROTO);
+        o.scrub = o.one_shot = o.use_stdin = false;
+        assert_int_equal(exec_order_decode(buf, order(&o, strings), &g), 0);
+        o.detached = false;
+        o.tty = true; /* without stdin */
+        assert_int_equal(exec_order_decode(buf, order(&o, strings), &g), -EPROTO);
+        o.use_stdin = true;
+        o.rows = 24;
+        assert_int_equal(exec_order_decode(buf, order(&o, strings), &g), 0);
+        assert_true(g.tty && g.rows == 24);
+        o.files = true;
+        assert_int_equal(exec_order_decode(buf, order(&o, strings), &g), -EPROTO);
+        o.files = o.tty = false;
+        assert_int_equal(exec_order_decode(buf, order(&o, strings), &g), -EPROTO);
+        o.rows = 0;
+        o.one_shot = o.scrub = true;
         /* A scrub kills all that runs in the sandbox: not beside other commands. */
         o.one_shot = false;
         assert_int_equal(exec_order_decode(buf, order(&o, strings), &g), -EPROTO);
@@ -439,6 +482,94 @@ static void names(void **state) {
         assert_string_equal(scrub_check_name(SCRUB_CHECKS), "unknown");
 }
 
+static void resize(void **state) {
+        struct resize r = { 24, 80 }, g;
+
+        (void)state;
+        resize_encode(&r, buf);
+        refuses_other_lengths(resize_decode, RESIZE_SIZE, &g);
+        assert_int_equal(resize_decode(buf, RESIZE_SIZE, &g), 0);
+        assert_true(g.rows == 24 && g.cols == 80);
+}
+
+static void ask(void **state) {
+        struct ask a = { .op = ASK_SESSION_OPEN,
+                         .json = true,
+                         .mounts = true,
+                         .name = "work",
+                         .profile = "dev",
+                         .ttl_ms = 60000,
+                         .n_labels = 2,
+                         .labels = { "task=1", "empty=" } },
+                   g;
+        ssize_t n = ask_encode(&a, buf, sizeof(buf));
+
+        (void)state;
+        needs_room(ask_encode, &a, n);
+        refuses_other_lengths(ask_decode, n, &g);
+        assert_int_equal(ask_decode(buf, (size_t)n, &g), 0);
+        assert_true(g.op == ASK_SESSION_OPEN && g.json && !g.all && g.mounts && g.signal == 0);
+        assert_string_equal(g.name, "work");
+        assert_string_equal(g.profile, "dev");
+        assert_int_equal(g.ttl_ms, 60000);
+        assert_int_equal(g.n_labels, 2);
+        assert_string_equal(g.labels[0], "task=1");
+        assert_string_equal(g.labels[1], "empty=");
+        a.labels[1] = "=no name";
+        n = ask_encode(&a, buf, sizeof(buf));
+        assert_int_equal(ask_decode(buf, (size_t)n, &g), -EPROTO);
+        a.n_labels = 0;
+        a.signal = 65;
+        n = ask_encode(&a, buf, sizeof(buf));
+        assert_int_equal(ask_decode(buf, (size_t)n, &g), -EPROTO);
+}
+
+static void attach(void **state) {
+        struct attach a = { "0123456789abcdef", true, { 5, ATTACH_END } }, g;
+        struct attach_order o = { 7, false, { 1, 2 } }, p;
+        struct attached d = { { 3, 4 } }, e;
+        ssize_t n = attach_encode(&a, buf, sizeof(buf));
+
+        (void)state;
+        needs_room(attach_encode, &a, n);
+        refuses_other_lengths(attach_decode, n, &g);
+        assert_int_equal(attach_decode(buf, (size_t)n, &g), 0);
+        assert_string_equal(g.exec_id, a.exec_id);
+        assert_true(g.output && g.offset[0] == 5 && g.offset[1] == ATTACH_END);
+        n = attach_order_encode(&o, buf, sizeof(buf));
+        needs_room(attach_order_encode, &o, n);
+        refuses_other_lengths(attach_order_decode, n, &p);
+        assert_int_equal(attach_order_decode(buf, (size_t)n, &p), 0);
+        assert_true(p.target == 7 && !p.output && p.offset[0] == 1 && p.offset[1] == 2);
+        attached_encode(&d, buf);
+        refuses_other_lengths(attached_decode, ATTACHED_SIZE, &e);
+        assert_int_equal(attached_decode(buf, ATTACHED_SIZE, &e), 0);
+        assert_true(e.from[0] == 3 && e.from[1] == 4);
+}
+
+static void held(void **state) {
+        static struct held h, g;
+        ssize_t n;
+
+        (void)state;
+        h.n = PROTO_HELD_MAX;
+        for (unsigned i = 0; i < PROTO_HELD_MAX; i++) {
+                h.of[i].exec_id = "0123456789abcdef";
+                h.of[i].channel = i;
+                h.of[i].ended = i % 2;
+        }
+        n = held_encode(&h, buf, sizeof(buf));
+        assert_in_range(n, 1, 8192); /* its bound as a frame */
+        needs_room(held_encode, &h, n);
+        refuses_other_lengths(held_decode, n, &g);
+        assert_int_equal(held_decode(buf, (size_t)n, &g), 0);
+        assert_int_equal(g.n, PROTO_HELD_MAX);
+        assert_true(g.of[3].channel == 3 && g.of[3].ended && !g.of[4].ended);
+        h.n = PROTO_HELD_MAX + 1;
+        buf[0]++;
+        assert_int_equal(held_decode(buf, (size_t)n, &g), -EPROTO);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(hello),
@@ -447,6 +578,10 @@ int main(void) {
                 cmocka_unit_test(counts),
                 cmocka_unit_test(exec_order),
                 cmocka_unit_test(window),
+                cmocka_unit_test(resize),
+                cmocka_unit_test(ask),
+                cmocka_unit_test(attach),
+                cmocka_unit_test(held),
                 cmocka_unit_test(started),
                 cmocka_unit_test(exited),
                 cmocka_unit_test(scrubbed),
