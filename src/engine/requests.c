@@ -4,6 +4,7 @@
 #include "engine/einfo.h"
 #include "engine/listing.h"
 #include "engine/pull.h"
+#include "engine/relisten.h"
 #include "engine/removal.h"
 
 /* A packet with nothing but the header and one text of at most @n bytes. */
@@ -16,6 +17,7 @@ static const struct request_row rows[] = {
         { ENGINE_INSPECT, "inspect", TEXT_LEN(ENGINE_ID_LEN), true, listing_inspect },
         { ENGINE_IMAGE, "image", TEXT_LEN(ENGINE_PROFILE_MAX), true, pull_request },
         { ENGINE_INFO, "info", ENGINE_HEADER, true, einfo_request },
+        { ENGINE_LISTEN, "listen", TEXT_LEN(ENGINE_ID_LEN), true, relisten_request },
 };
 
 const struct request_row *requests_find(uint16_t type) {

@@ -70,6 +70,19 @@ int sockdir_make(struct sockdir *d, const char *tag, int *ret_fd) {
         return r;
 }
 
+int sockdir_listen_again(struct sockdir *d, const char *tag, int *ret_fd) {
+        _cleanup_fd_ int dir_fd = -1;
+
+        if (!record_tag_valid(tag))
+                return -EINVAL;
+        dir_fd = openat(d->fd, tag, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        if (dir_fd < 0)
+                return -errno;
+        if (unlinkat(dir_fd, AGENT_SOCKET, 0) < 0 && errno != ENOENT)
+                return -errno;
+        return sockdir_listen(dir_fd, AGENT_SOCKET, SOCK_STREAM, AGENT_BACKLOG, ret_fd);
+}
+
 char *sockdir_path(const struct sockdir *d, const char *tag) {
         char *s;
 

@@ -17,6 +17,9 @@ void sockdir_done(struct sockdir *d);
 /* Makes the folder @tag (0750) and listens in it (AGENT_SOCKET, 0660). Returns 0 and the descriptor,
  * which the caller owns, or -errno, and then nothing of it is left. */
 int sockdir_make(struct sockdir *d, const char *tag, int *ret_fd);
+/* Listens anew in the folder @tag: the socket that was there is no longer found by its name. Returns 0 and
+ * the descriptor, which the caller owns, or -errno. */
+int sockdir_listen_again(struct sockdir *d, const char *tag, int *ret_fd);
 /* The folder's absolute path: a new string, or NULL. */
 char *sockdir_path(const struct sockdir *d, const char *tag);
 /* Removes folder and socket; what is not there is no error. */

@@ -117,7 +117,7 @@ static void folders(void **state) {
         char tag[RECORD_TAG_LEN + 1], path[600];
         struct sockdir d;
         struct stat st;
-        int fd = -1, seen = 0, on = 0;
+        int fd = -1, again = -1, seen = 0, on = 0;
         socklen_t len = sizeof(on);
         char *folder;
 
@@ -138,6 +138,15 @@ static void folders(void **state) {
         /* A name is never used twice. */
         assert_int_equal(sockdir_make(&d, tag, &fd), -EEXIST);
         assert_int_equal(stat(path, &st), 0);
+        /* A second socket in the place of the first, as open as that one. */
+        assert_int_equal(sockdir_listen_again(&d, tag, &again), 0);
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_mode & 07777, 0660);
+        assert_int_equal(getsockopt(again, SOL_SOCKET, SO_ACCEPTCONN, &on, &len), 0);
+        assert_int_equal(on, 1);
+        close(again);
+        assert_int_equal(sockdir_listen_again(&d, "../x", &again), -EINVAL);
+        assert_int_equal(sockdir_listen_again(&d, "0123456789abcdef0123456789abcdef", &again), -ENOENT);
         /* Only folders named like ours are looked at, and a path is no tag. */
         put_file("other", "x");
         sockdir_remove(&d, "../x");

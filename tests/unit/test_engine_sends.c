@@ -50,7 +50,7 @@ static struct {
         char create_line[512], create_body[65536], last_line[512];
         char name[64], installation[64];
         const char *create_reply; /* status line's tail and body; NULL: a good one */
-        bool removed;
+        bool removed, stopped;
 } t;
 
 static long now_ms(void) {
@@ -103,9 +103,9 @@ static void reply_inspect(struct peer *p) {
         }
         snprintf(body, sizeof(body),
                  "{\"Id\":\"" ID
-                 "\",\"Name\":\"/%s\",\"State\":{\"Status\":\"running\",\"Running\":true,\"Pid\":4711,"
+                 "\",\"Name\":\"/%s\",\"State\":{\"Status\":\"%s\",\"Running\":%s,\"Pid\":4711,"
                  "\"ExitCode\":0},\"Config\":{\"Labels\":{\"hermes-sandbox.installation\":\"%s\"}}}",
-                 t.name, t.installation);
+                 t.name, t.stopped ? "exited" : "running", t.stopped ? "false" : "true", t.installation);
         reply(p, "200 OK", body);
 }
 
@@ -414,6 +414,72 @@ static void creates_and_removes(void **state) {
         assert_int_equal(entries("run"), 0);
 }
 
+/* One more socket for a sandbox that runs: whoever connects to its name from now on comes out at the new one. */
+static void listens_anew(void **state) {
+        struct engine_msg m, ask = { .id = 3, .type = ENGINE_LISTEN, .container = ID };
+        struct sockaddr_un sa = { .sun_family = AF_UNIX };
+        uint8_t buf[ENGINE_MSG_MAX];
+        int first = -1, second = -1, agent = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        (void)state;
+        ask_create();
+        next_message(buf, &m, &first);
+        assert_int_equal(m.type, ENGINE_CREATED);
+        tell(&ask);
+        next_message(buf, &m, &second);
+        assert_int_equal(m.type, ENGINE_LISTENING);
+        assert_int_equal(m.id, 3);
+        assert_int_equal(m.pid, 4711);
+        assert_true(second >= 0);
+        snprintf(sa.sun_path, sizeof(sa.sun_path), "%.40s/run/%.32s/agent.sock", t.dir,
+                 t.name + strlen("hermes-sandbox-"));
+        assert_int_equal(connect(agent, (struct sockaddr *)&sa, sizeof(sa)), 0);
+        assert_int_equal(poll(&(struct pollfd){ .fd = first, .events = POLLIN }, 1, 0), 0);
+        assert_int_equal(poll(&(struct pollfd){ .fd = second, .events = POLLIN }, 1, DEADLINE_MS), 1);
+        close(agent);
+        close(first);
+        close(second);
+}
+
+static void refuses_to_listen(const char *container, const char *why) {
+        struct engine_msg m, ask = { .id = 4, .type = ENGINE_LISTEN, .container = container };
+        uint8_t buf[ENGINE_MSG_MAX];
+        int fd = -1;
+
+        tell(&ask);
+        next_message(buf, &m, &fd);
+        assert_int_equal(m.type, ENGINE_FAILED);
+        assert_int_equal(m.error, ENGINE_E_NOT_OURS);
+        assert_non_null(strstr(m.text, why));
+        assert_int_equal(fd, -1);
+}
+
+/* Somebody else's, one that has ended, and one that is gone: no socket, and the old one stays as it is. */
+static void listens_for_ours_alone(void **state) {
+        static const char other[] = "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210";
+        uint8_t buf[ENGINE_MSG_MAX];
+        struct engine_msg m;
+        struct stat before, after;
+        char path[160];
+        int fd = -1;
+
+        (void)state;
+        ask_create();
+        next_message(buf, &m, &fd);
+        assert_int_equal(m.type, ENGINE_CREATED);
+        snprintf(path, sizeof(path), "%.40s/run/%.32s/agent.sock", t.dir,
+                 t.name + strlen("hermes-sandbox-"));
+        assert_int_equal(stat(path, &before), 0);
+        refuses_to_listen(other, "not one of ours");
+        t.stopped = true;
+        refuses_to_listen(ID, "does not run (state exited)");
+        t.removed = true;
+        refuses_to_listen(ID, "is gone");
+        assert_int_equal(stat(path, &after), 0);
+        assert_int_equal(before.st_ino, after.st_ino);
+        close(fd);
+}
+
 /* Refused, or answered with nonsense: FAILED, and nothing stays. */
 static void leaves_nothing(void **state) {
         struct engine_msg m;
@@ -475,6 +541,8 @@ static void ends_under_way(void **state) {
 int main(int argc, char **argv) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(creates_and_removes, setup, teardown),
+                cmocka_unit_test_setup_teardown(listens_anew, setup, teardown),
+                cmocka_unit_test_setup_teardown(listens_for_ours_alone, setup, teardown),
                 { "refused", leaves_nothing, setup, teardown, (void *)"500 Internal Server Error" },
                 { "no id", leaves_nothing, setup, teardown, (void *)"201 Created" },
                 cmocka_unit_test_setup_teardown(engine_goes, setup, teardown),
