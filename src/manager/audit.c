@@ -255,6 +255,38 @@ int audit_suppressed(struct audit *a, uid_t uid, uint64_t requests, uint64_t dur
         return r < 0 ? r : k;
 }
 
+static int session_event(struct audit *a, const struct audit_session *s, const char *reason,
+                         const struct audit_caller *by, enum audit_res res) {
+        char buf[AUDIT_RECORD_MAX];
+        struct trail_stamp stamp;
+        struct text t;
+        int r, k;
+
+        text_init(&t, buf, sizeof(buf));
+        audit_line_session(&t, s, reason, by);
+        r = trail_line(a, &t, &stamp);
+        text_init(&t, buf, sizeof(buf));
+        audit_fields_session(&t, s, reason, by, &stamp);
+        k = kernel_record(a, AUDIT_TRUSTED_APP, &t, res, NULL);
+        return r < 0 ? r : k;
+}
+
+int audit_session_opened(struct audit *a, const struct audit_session *s) {
+        int r = trail_ready(a->trail);
+
+        if (r < 0) {
+                a->counts.failures++;
+                return r;
+        }
+        return session_event(a, s, NULL, NULL, AUDIT_RES_SUCCESS);
+}
+
+int audit_session_closed(struct audit *a, const struct audit_session *s, const char *reason,
+                         const struct audit_caller *by) {
+        return session_event(a, s, reason, by,
+                             strcmp(reason, "lost") == 0 ? AUDIT_RES_FAILED : AUDIT_RES_SUCCESS);
+}
+
 int audit_pool(struct audit *a, bool start, unsigned containers) {
         char buf[AUDIT_RECORD_MAX];
         struct trail_stamp stamp;

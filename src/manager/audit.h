@@ -88,6 +88,23 @@ int audit_scrubbed(struct audit *a, const char *container_id, const char *exec_i
  * record, op=exec-suppressed, and one SUPPRESSED line with their number and the burst's length. */
 int audit_suppressed(struct audit *a, uid_t uid, uint64_t requests, uint64_t duration_ms);
 
+/* A session as the trails show it. */
+struct audit_session {
+        const char *name;
+        const char *container_id; /* "": it never had one */
+        const char *profile;
+        struct audit_caller owner; /* who opened it */
+};
+
+/* A session was opened: one TRUSTED_APP record, op=session-open, and one SESSION-OPEN line. 0, or -errno as of
+ * audit_exec_start(): it must not be used. */
+int audit_session_opened(struct audit *a, const struct audit_session *s);
+
+/* And closed: op=session-close, SESSION-CLOSE. @reason is one word such as "closed", "idle", "lost"; @by who asked for
+ * it, or NULL. 0, or -errno as above, for the log. */
+int audit_session_closed(struct audit *a, const struct audit_session *s, const char *reason,
+                         const struct audit_caller *by);
+
 /* Pool start and stop: TRUSTED_APP records and POOL-START / POOL-STOP lines. */
 int audit_pool(struct audit *a, bool start, unsigned containers);
 

@@ -123,6 +123,28 @@ void audit_line_scrub(struct text *t, const char *container_id, const char *exec
                 line_quoted(t, "place", s->place);
 }
 
+static void add_by(struct text *t, const struct audit_caller *by) {
+        if (by)
+                text_addf(t, " by=%" PRIu32, (uint32_t)by->uid);
+        else
+                text_addf(t, " by=?");
+}
+
+void audit_line_session(struct text *t, const struct audit_session *s, const char *reason,
+                        const struct audit_caller *by) {
+        char cid[AUDIT_STATE_CID + 1];
+
+        copy_id(cid, sizeof(cid), s->container_id);
+        text_addf(t, "%s cid=%s", reason ? "SESSION-CLOSE" : "SESSION-OPEN", cid);
+        line_quoted(t, "session", s->name);
+        text_addf(t, " uid=%" PRIu32, (uint32_t)s->owner.uid);
+        line_quoted(t, "profile", s->profile);
+        if (!reason)
+                return;
+        text_addf(t, " reason=%s", reason);
+        add_by(t, by);
+}
+
 void audit_line_suppressed(struct text *t, uid_t uid, uint64_t requests, uint64_t duration_ms) {
         text_addf(t, "SUPPRESSED requests=%" PRIu64 " dur=%" PRIu64 "ms uid=%" PRIu32, requests,
                   duration_ms, (uint32_t)uid);
@@ -192,6 +214,23 @@ void audit_fields_scrub_failed(struct text *t, const char *container_id, const c
                   scrub_check_name(s->check));
         if (s->place && s->place[0])
                 audit_kernel_encode(t, "place", s->place, strlen(s->place));
+        audit_fields_stamp(t, stamp);
+}
+
+void audit_fields_session(struct text *t, const struct audit_session *s, const char *reason,
+                          const struct audit_caller *by, const struct trail_stamp *stamp) {
+        char cid[AUDIT_STATE_CID + 1];
+
+        copy_id(cid, sizeof(cid), s->container_id);
+        text_addf(t, "op=%s uid=%" PRIu32 " id=%" PRIu32 " sauid=%" PRIu32 " pid=%d cid=\"%s\"",
+                  reason ? "session-close" : "session-open", (uint32_t)s->owner.uid,
+                  (uint32_t)s->owner.uid, s->owner.loginuid, (int)s->owner.pid, cid);
+        audit_kernel_encode(t, "profile", s->profile, strlen(s->profile));
+        audit_kernel_encode(t, "session", s->name, strlen(s->name));
+        if (reason) {
+                text_addf(t, " reason=%s", reason);
+                add_by(t, by);
+        }
         audit_fields_stamp(t, stamp);
 }
 

@@ -19,6 +19,9 @@ void audit_line_rejected(struct text *t, const struct audit_open_exec *o, const 
                          uint64_t length);
 void audit_line_scrub(struct text *t, const char *container_id, const char *exec_id,
                       const struct scrubbed *s);
+/* @reason NULL: it was opened. */
+void audit_line_session(struct text *t, const struct audit_session *s, const char *reason,
+                        const struct audit_caller *by);
 void audit_line_suppressed(struct text *t, uid_t uid, uint64_t requests, uint64_t duration_ms);
 
 /* Fields of kernel records. @stamp is the line that says the same. */
@@ -30,6 +33,8 @@ void audit_fields_rejected(struct text *t, const struct audit_open_exec *o,
                            const struct trail_stamp *stamp);
 void audit_fields_scrub_failed(struct text *t, const char *container_id, const char *exec_id,
                                const struct scrubbed *s, const struct trail_stamp *stamp);
+void audit_fields_session(struct text *t, const struct audit_session *s, const char *reason,
+                          const struct audit_caller *by, const struct trail_stamp *stamp);
 void audit_fields_suppressed(struct text *t, uid_t uid, uint64_t requests, uint64_t duration_ms,
                              const struct trail_stamp *stamp);
 void audit_fields_stamp(struct text *t, const struct trail_stamp *stamp);

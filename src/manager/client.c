@@ -10,6 +10,7 @@
 #include "common/exitcode.h"
 #include "common/log.h"
 #include "manager/manager.h"
+#include "manager/session.h"
 
 /* An answered client that does not close its end is closed after this. */
 #define LINGER_MS 5000
@@ -47,6 +48,7 @@ int client_announce(sd_event_source *s, uint64_t usec, void *userdata) {
 void client_finish(struct client *c, uint8_t type, const void *payload, size_t len) {
         c->answered = true;
         c->exec = NULL;
+        c->opening = NULL;
         c->since_ms = now_ms();
         conn_send(&c->conn, type, 0, c->channel, payload, len);
         conn_pause(&c->conn, true);
@@ -65,9 +67,19 @@ void client_reject(struct client *c, uint8_t exit_code, const char *fmt, ...) {
         client_finish(c, FRAME_REJECT, buf, (size_t)reject_encode(&r, buf, sizeof(buf)));
 }
 
+void client_answer(struct client *c, uint8_t type, const char *text, size_t len) {
+        size_t done = 0;
+
+        for (; len - done > FRAME_PAYLOAD_MAX; done += FRAME_PAYLOAD_MAX)
+                conn_queue(&c->conn, type, FRAME_MORE, c->channel, text + done, FRAME_PAYLOAD_MAX);
+        client_finish(c, type, text + done, len - done);
+}
+
 static void client_free(struct client *c) {
         if (c->exec)
                 exec_hangup(c->exec);
+        if (c->opening)
+                session_hangup(c->opening);
         LIST_REMOVE(c, link);
         c->m->n_clients--;
         conn_done(&c->conn);
@@ -128,7 +140,7 @@ static int on_exec(struct client *c, const struct frame *f) {
 
 static int on_status(struct client *c, const struct frame *f) {
         _cleanup_free_ char *text = NULL;
-        size_t len, done = 0;
+        size_t len;
 
         if (f->len != 1 || f->payload[0] > 1 || f->flags)
                 return -EPROTO;
@@ -141,10 +153,7 @@ static int on_status(struct client *c, const struct frame *f) {
         text = status_text(c->m, f->payload[0], &len);
         if (!text)
                 abort();
-        for (; len - done > FRAME_PAYLOAD_MAX; done += FRAME_PAYLOAD_MAX)
-                conn_queue(&c->conn, FRAME_STATUS, FRAME_MORE, c->channel, text + done,
-                           FRAME_PAYLOAD_MAX);
-        client_finish(c, FRAME_STATUS, text + done, len - done);
+        client_answer(c, FRAME_STATUS, text, len);
         return 0;
 }
 
@@ -165,6 +174,9 @@ static int on_frame(void *userdata, const struct frame *f) {
                 return on_exec(c, f);
         case FRAME_STATUS:
                 return on_status(c, f);
+        case FRAME_ASK:
+                c->channel = f->channel;
+                return ask_handle(c, f);
         default:
                 return -EPROTO;
         }
@@ -234,7 +246,7 @@ void clients_check(struct manager *m, uint64_t now) {
         for (c = LIST_FIRST(&m->clients); c; c = next) {
                 next = LIST_NEXT(c, link);
                 if (c->answered ? now - c->since_ms > LINGER_MS && c->conn.out_len == 0
-                                : !c->exec && now - c->since_ms > FIRST_FRAME_MS)
+                                : !c->exec && !c->opening && now - c->since_ms > FIRST_FRAME_MS)
                         client_free(c);
         }
 }

@@ -1,7 +1,7 @@
 /*
  * A command: from the request to its result.
  *
- *     WAITING  in its pool's queue
+ *     WAITING  in its pool's queue, or for its session
  *     RUNNING  its start is recorded, its order is with the agent
  *     ENDED    its end is recorded, its result is with the caller; the struct goes
  *
@@ -20,6 +20,7 @@
 #include "common/wire.h"
 #include "manager/manager.h"
 #include "manager/order.h"
+#include "manager/session.h"
 #include "manager/verdict.h"
 
 static const bool moves[3][3] = {
@@ -41,99 +42,10 @@ static void exec_free(struct exec *x) {
         free(x);
 }
 
-/* --- the request -------------------------------------------------------------------------------- */
+/* --- the beginning ------------------------------------------------------------------------------ */
 
-/* Refuses before there is an exec: one record, one line. */
-__attribute__((format(printf, 6, 7))) static void refuse(struct client *c, const struct audit_exec *a,
-                                                         uint8_t exit_code, const char *reason,
-                                                         uint64_t length, const char *fmt, ...) {
-        char line[PROTO_LINE_MAX];
-        va_list ap;
-
-        va_start(ap, fmt);
-        vsnprintf(line, sizeof(line), fmt, ap);
-        va_end(ap);
-        audit_rejected(c->m->audit, a, reason, length);
-        client_reject(c, exit_code, "%s", line);
-}
-
-/* The profile's name is the caller's text: only what looks like a name is shown again. */
-static struct pool *choose_pool(struct client *c, const struct exec_request *r, struct audit_exec *a) {
-        struct pool *p = pool_find(c->m, r->profile);
-
-        if (!p) {
-                refuse(c, a, EXIT_USAGE, "no_profile", 0,
-                       "exec: no profile \"%.64s\" in the config: see "
-                       "hermes-sandbox config show",
-                       r->profile);
-                return NULL;
-        }
-        a->profile = p->name;
-        if (!peer_allowed(&c->peer, &c->m->policy)) {
-                refuse(c, a, EXIT_NOT_ALLOWED, "not_allowed", 0,
-                       "exec: uid %u is not in group "
-                       "hermes-sandbox: sudo usermod -aG hermes-sandbox USER, then log in again",
-                       (unsigned)c->peer.uid);
-                return NULL;
-        }
-        if (!peer_profile_allowed(&c->peer, p->profile)) {
-                refuse(c, a, EXIT_NOT_ALLOWED, "not_allowed", 0,
-                       "exec: uid %u may not use profile \"%s\": "
-                       "its allow_users or allow_groups decides",
-                       (unsigned)c->peer.uid, p->name);
-                return NULL;
-        }
-        return p;
-}
-
-/* What the config bounds. */
-static bool within_limits(struct client *c, const struct pool *p, const struct exec_request *r,
-                          const struct audit_exec *a) {
-        const struct config_limits *l = &p->profile->limits;
-        uint64_t length = order_command_bytes(r);
-
-        if (length > l->command_bytes) {
-                refuse(c, a, EXIT_USAGE, "too_long", length,
-                       "exec: the command has %llu bytes, the limit is "
-                       "%llu: shorten it, or raise limits.command_bytes",
-                       (unsigned long long)length, (unsigned long long)l->command_bytes);
-                return false;
-        }
-        if (!order_fits(p->profile, r)) {
-                refuse(c, a, EXIT_USAGE, "env_too_large", 0,
-                       "exec: the environment is too large: at most %u "
-                       "variables, and %u bytes with the command",
-                       PROTO_ENV_MAX, PROTO_EXEC_MAX);
-                return false;
-        }
-        if (l->timeout_max_ms && r->timeout_ms > l->timeout_max_ms) {
-                refuse(c, a, EXIT_USAGE, "timeout_too_long", 0,
-                       "exec: a time-out of %llu ms is over the limit "
-                       "of %llu ms: ask for less, or raise limits.timeout_max",
-                       (unsigned long long)r->timeout_ms, (unsigned long long)l->timeout_max_ms);
-                return false;
-        }
-        return true;
-}
-
-/* Before anything leaves a record: nobody shall wash older ones away by sheer rate, refusals included. */
-static bool within_rate(struct client *c, const struct exec_request *r) {
-        const struct pool *p = pool_find(c->m, r->profile);
-        uint32_t rate = (p ? p->profile : &c->m->config->profiles[0])->limits.exec_rate;
-
-        if (rate_take(c->m->rate, c->peer.uid, rate, now_us()))
-                return true;
-        c->m->n_suppressed++;
-        client_reject(
-                c, EXIT_SANDBOX,
-                "rejected: uid %u asks for more than %u commands a second: wait a moment, or raise "
-                "limits.exec_rate",
-                (unsigned)c->peer.uid, (unsigned)rate);
-        return false;
-}
-
-static struct exec *exec_new(struct client *c, struct pool *p, uint8_t *payload,
-                             const struct exec_request *r, const struct audit_exec *a) {
+struct exec *exec_new(struct client *c, struct pool *p, uint8_t *payload, const struct exec_request *r,
+                      const struct audit_exec *a) {
         struct exec *x = calloc(1, sizeof(*x));
 
         if (!x)
@@ -150,6 +62,7 @@ static struct exec *exec_new(struct client *c, struct pool *p, uint8_t *payload,
         x->credit[0] = x->credit[1] = x->stdin_credit = FRAME_CREDIT;
         audit_exec_id(x->id);
         snprintf(x->profile, sizeof(x->profile), "%s", p->name);
+        x->args_len = a->args_len;
         x->audit.exec_id = x->id;
         x->audit.profile = x->profile;
         x->audit.container_id = x->container;
@@ -158,60 +71,18 @@ static struct exec *exec_new(struct client *c, struct pool *p, uint8_t *payload,
         return x;
 }
 
-void exec_request(struct client *c, uint8_t *payload, size_t len) {
-        _cleanup_free_ uint8_t *owned = payload;
-        struct exec_request r;
-        struct audit_exec a = { .profile = "", .caller = peer_caller(&c->peer), .exec_id = "" };
-        struct sandbox *sb;
-        struct pool *p;
-        struct exec *x;
-
-        if (exec_request_decode(payload, len, &r) < 0) {
-                client_reject(c, EXIT_USAGE, "exec: the request is malformed");
-                return;
-        }
-        a.args_wire = r.args_wire;
-        a.args_len = order_args_len(&r);
-        a.n_args = r.n_args;
-        a.shell = r.shell;
-        if (!within_rate(c, &r))
-                return;
-        if (c->m->refusing) {
-                refuse(c, &a, EXIT_SANDBOX, "stopping", 0, "rejected: " STOPPING_LINE);
-                return;
-        }
-        p = choose_pool(c, &r, &a);
-        if (!p || !within_limits(c, p, &r, &a))
-                return;
-        x = exec_new(c, p, owned, &r, &a);
-        owned = NULL;
-        x->args_len = a.args_len;
-        sb = pool_uid_full(p, c->peer.uid) ? NULL : pool_claim(p, c->peer.uid);
-        if (sb) {
-                x->pool_hit = true;
-                x->audit.pool_hit = true;
-                exec_assign(x, sb);
-                return;
-        }
-        conn_pause(&c->conn, true);
-        if (x->m->broker.known && x->m->broker.state != ENGINE_UP && supply_coming(p) == 0 &&
-            !pool_returns_to(p, c->peer.uid)) {
-                exec_refuse(x, "no_engine", x->m->broker.state_text);
-                return;
-        }
-        if (queue_add(p, x) < 0) {
-                exec_refuse(x, "queue_full", "the queue is full: try again, or raise queue_limit");
-                return;
-        }
-        supply_nudge(p);
-        pool_changed(p);
+/* It waits no more, for whatever it was. */
+static void leave(struct exec *x) {
+        if (x->waiter.turn)
+                queue_leave(&x->waiter);
+        if (x->is_pending)
+                session_exec_left(x->session, x);
 }
 
 void exec_refuse(struct exec *x, const char *reason, const char *line) {
         struct client *c = x->client;
 
-        if (x->turn)
-                queue_leave(x);
+        leave(x);
         move(x, EXEC_ENDED);
         audit_rejected(x->m->audit, &x->audit, reason, 0);
         if (c)
@@ -229,7 +100,7 @@ static void tell_started(struct exec *x) {
          * command that stays silent it is left to client_announce(). */
         conn_queue(&x->client->conn, FRAME_STARTED, 0, x->client_channel, buf,
                    (size_t)started_encode(&s, buf, sizeof(buf)));
-        x->client->since_ms = x->sandbox->since_ms;
+        x->client->since_ms = x->session ? now_ms() : x->sandbox->since_ms;
         client_announce_later(x->m);
 }
 
@@ -239,8 +110,8 @@ void exec_assign(struct exec *x, struct sandbox *sb) {
         bool scrub;
         int r;
 
-        if (x->turn) {
-                queue_served(x);
+        if (x->waiter.turn) {
+                queue_served(&x->waiter);
                 /* One that came back was there, and only had to be scrubbed. */
                 x->pool_hit = x->audit.pool_hit = sb->uses > 0;
         }
@@ -252,12 +123,14 @@ void exec_assign(struct exec *x, struct sandbox *sb) {
                             "is true: see journalctl -u hermes-sandbox-pool, auditctl -s");
                 return;
         }
-        scrub = pool_scrubs(x->pool, sb);
-        order = order_encode(x->pool->profile, &x->request, x->args_len, scrub, x->id, &len);
-        sandbox_begin(sb, x, scrub);
+        scrub = !x->session && pool_scrubs(x->pool, sb);
+        order = order_encode(x->pool->profile, &x->request, x->args_len, !x->session, scrub, x->id,
+                             &len);
         x->sandbox = sb;
         x->channel = sb->next_channel++;
+        sandbox_begin(sb, x, scrub);
         move(x, EXEC_RUNNING);
+        x->m->n_running++;
         for (; len - done > FRAME_PAYLOAD_MAX; done += FRAME_PAYLOAD_MAX)
                 conn_queue(&sb->conn, FRAME_EXEC, FRAME_MORE, x->channel, order + done,
                            FRAME_PAYLOAD_MAX);
@@ -289,6 +162,10 @@ int exec_client_frame(struct exec *x, const struct frame *f) {
                 break;
         case FRAME_SIGNAL:
                 if (f->len != 1 || f->payload[0] == 0 || f->payload[0] > 64)
+                        return -EPROTO;
+                break;
+        case FRAME_RESIZE:
+                if (f->len != RESIZE_SIZE || !x->request.tty)
                         return -EPROTO;
                 break;
         default:
@@ -350,9 +227,13 @@ static void end(struct exec *x, const struct exited *e) {
                                  .wall_us = r.wall_us,
                                  .lines = r.lines[0],
                                  .truncated = r.truncated };
+        x->m->n_running--;
         x->m->n_done++;
         x->m->n_hits += x->pool_hit;
-        sb->exec = NULL;
+        if (x->session)
+                session_exec_ended(x->session, x);
+        else
+                sb->exec = NULL;
         /* First the caller, who waits; then the records, for which nobody does. The command has ended, and were
          * this process to end just here, the next one would find the open exec and close it. */
         if (c)
@@ -396,8 +277,7 @@ void exec_lost(struct exec *x, const char *why) {
 void exec_hangup(struct exec *x) {
         x->client = NULL;
         if (x->state == EXEC_WAITING) {
-                if (x->turn)
-                        queue_leave(x);
+                leave(x);
                 move(x, EXEC_ENDED);
                 exec_free(x);
         } else

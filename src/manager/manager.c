@@ -26,6 +26,7 @@
 #include "common/cleanup.h"
 #include "common/exitcode.h"
 #include "common/log.h"
+#include "manager/session.h"
 
 #define TICK_US 1000000
 
@@ -216,6 +217,7 @@ static int on_tick(sd_event_source *s, uint64_t usec, void *userdata) {
                 }
                 pool_check(p, now);
         }
+        sessions_check(m, now);
         rate_check(m->rate, now_us());
         status_notify(m);
         sd_event_source_set_time_relative(s, TICK_US);
@@ -380,6 +382,7 @@ static int set_up(struct manager *m, struct errmsg *e) {
 static void tear_down(struct manager *m) {
         broker_done(&m->broker);
         rate_free(m->rate);
+        sessions_free(m);
         pools_free(m);
         m->tick = sd_event_source_disable_unref(m->tick);
         m->announce = sd_event_source_disable_unref(m->announce);
@@ -424,6 +427,7 @@ int manager_run(const struct manager_options *o) {
         LIST_INIT(&m.clients);
         LIST_INIT(&m.execs);
         LIST_INIT(&m.pools);
+        TAILQ_INIT(&m.sessions);
         if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
                 files.rlim_cur = files.rlim_max;
                 setrlimit(RLIMIT_NOFILE, &files);

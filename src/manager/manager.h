@@ -9,20 +9,24 @@
  *     conn.c      a framed connection
  *     peer.c      who is at the other end of a socket, and may they
  *     client.c    a caller's connection and its one request
- *     exec.c      a command: from request to result, both trails, both ends' credit
+ *     ask.c       the requests that run no command
+ *     request.c   a command is asked for: may it run, and where
+ *     exec.c      a command: from start to result, both trails, both ends' credit
  *     order.c     what the agent is told; verdict.c: what the caller is told
  *     pool.c      a profile's sandboxes: who gets which, when one goes
  *     supply.c    how many there shall be, and their making
  *     queue.c     who waits for one, in turns between users
  *     sandbox.c   one sandbox: the agent's connection, handshake, scrub, pings
+ *     session.c … sandboxes that are leased under a name (session.h)
  *     rate.c      commands a second
  *     broker.c    the requests to hermes-engined
  *     status.c    what is there; layers.c: what is really enforced
  *     audit.c …   the two trails
  *
  * One thread, one sd-event loop, nothing blocks but the write of an audit record. Ownership: a pool owns
- * its sandboxes, the manager owns clients and execs; an exec points to its client (NULL once the caller
- * is gone) and to its sandbox (NULL while it waits).
+ * its sandboxes, the manager owns clients, execs and sessions; an exec points to its client (NULL once the
+ * caller is gone, or where nobody waits), to its session (NULL: one-shot) and to its sandbox (NULL while it
+ * waits).
  */
 #pragma once
 
@@ -33,7 +37,7 @@
 #include <systemd/sd-event.h>
 
 #include "common/engine_msg.h"
-#include "common/proto.h"
+#include "common/proto_session.h"
 #include "config/config.h"
 #include "manager/audit.h"
 #include "manager/broker.h"
@@ -89,6 +93,9 @@ struct manager {
         LIST_HEAD(, client) clients;
         LIST_HEAD(, exec) execs;
         LIST_HEAD(, pool) pools;
+        TAILQ_HEAD(, session) sessions; /* in the order of their opening */
+        unsigned n_running;             /* of the execs: commands that run */
+        unsigned n_waiting;             /* who waits for a sandbox, or for a session */
         unsigned n_creating;
         bool changed;        /* one of the pools has */
         bool swept;          /* what an earlier life left behind has been found and is being removed */
@@ -132,9 +139,9 @@ struct pool {
         const struct config_profile *profile;     /* the config's; NULL once a reload has dropped it */
         uint8_t recipe[CONFIG_RECIPE];            /* with the agent's hash: what a sandbox must have */
         TAILQ_HEAD(sandboxes, sandbox) sandboxes; /* the one that became warm last at the end */
-        unsigned n_warm, n_creating, n_busy, n_starting, n_scrubbing;
+        unsigned n_warm, n_creating, n_busy, n_starting, n_scrubbing, n_leased;
         TAILQ_HEAD(, turn) turns; /* the users that wait, the one whose turn it is first */
-        unsigned n_queue;         /* execs that wait */
+        unsigned n_queue;         /* who waits */
         bool changed;             /* pools_settle() is to look at it */
         bool used, shared;        /* somebody's command ran here; commands of two users did */
         uid_t first_uid;          /* whose, the first time */
@@ -167,6 +174,8 @@ struct sandbox *pool_claim(struct pool *p, uid_t uid);
 bool pool_uid_full(const struct pool *p, uid_t uid);
 /* Is a sandbox that this uid's commands have used busy, and coming back? */
 bool pool_returns_to(const struct pool *p, uid_t uid);
+/* May @uid not start one more command now (limits.execs)? */
+bool pool_execs_full(const struct pool *p, uid_t uid);
 /* A command of @uid is being started in one of its sandboxes. */
 void pool_used_by(struct pool *p, uid_t uid);
 /* "scrub" or "replace", and why it is the latter where the config says the former; else *ret_why is "". */
@@ -186,23 +195,37 @@ void supply_nudge(struct pool *p);
 
 /* --- queue.c ----------------------------------------------------------------------------------- */
 
-/* One user's place in a pool's queue: its execs, first in first out. There is one for each uid that waits. */
+/* Part of a one-shot exec, or of a session that is being opened. */
+struct waiter {
+        TAILQ_ENTRY(waiter) link;
+        struct turn *turn; /* NULL: it does not wait */
+        bool session;      /* which of the two */
+        bool cold;         /* it waits for a cold start */
+        bool mounted;      /* for one that is made with host folders in it: no other will do */
+        uint64_t queued_ms;
+};
+
+/* One user's place in a pool's queue, first in first out. There is one for each uid that waits. */
 struct turn {
         TAILQ_ENTRY(turn) link;
         struct pool *pool;
         uid_t uid;
-        TAILQ_HEAD(, exec) execs;
+        TAILQ_HEAD(, waiter) waiters;
         unsigned n_cold;    /* of these, who waits for a cold start */
         uint64_t served_ms; /* when one of them last got a sandbox, or the first came */
         sd_event_source *timer;
 };
 
-/* Queues @x; 0, or -ENOSPC when the queue is full. */
-int queue_add(struct pool *p, struct exec *x);
-/* Takes @x out; its turn goes with the last one. */
-void queue_leave(struct exec *x);
+/* Queues @w of @uid; 0, or -ENOSPC when the queue is full, -EDQUOT when it has its share of it. */
+int queue_add(struct pool *p, uid_t uid, struct waiter *w);
+/* Do as many of @uid wait, over all pools, as may of this one (limits.queued)? */
+bool queue_over_quota(const struct pool *p, uid_t uid);
+/* Takes @w out; its turn goes with the last one. */
+void queue_leave(struct waiter *w);
 /* As queue_leave(), for one that has got a sandbox: the next turn is another user's. */
-void queue_served(struct exec *x);
+void queue_served(struct waiter *w);
+/* A sandbox for one that waits. */
+void waiter_assign(struct waiter *w, struct sandbox *sb);
 /* Refuses, with this line, all that wait; without @all only those to whom no sandbox will come back. */
 void queue_refuse(struct pool *p, bool all, const char *reason, const char *line);
 
@@ -213,7 +236,9 @@ enum sandbox_state {
         SANDBOX_WARM,
         SANDBOX_BUSY,
         SANDBOX_SCRUBBING, /* its command has ended; SCRUBBED has not come */
+        SANDBOX_LEASED,    /* a session's, until that is closed */
         SANDBOX_GONE,      /* being thrown away */
+        SANDBOX_STATES
 };
 
 struct sandbox {
@@ -236,18 +261,27 @@ struct sandbox {
         uid_t owner; /* whose commands it has served; of no meaning with no uses */
         char last_exec[PROTO_EXEC_ID + 1];
         uint32_t next_channel;
-        struct exec *exec; /* the one that runs in it (one-shot) */
+        struct exec *exec;       /* the one that runs in it (one-shot) */
+        struct session *session; /* whose it is, while it is leased */
+        bool ready;              /* its agent has said HELLO */
+        bool held;               /* and which detached commands it has */
 };
 
 /* Is it of the recipe in force, and not too old? Else no command gets it any more. */
 bool sandbox_fit(const struct sandbox *sb, uint64_t now);
 /* A command of @x begins in it; it will be scrubbed after that where @returns. */
 void sandbox_begin(struct sandbox *sb, struct exec *x, bool returns);
-/* A created container: takes over @listen_fd, waits for the agent. NULL when out of descriptors. */
+/* A created container, leased to @s from the beginning where that is not NULL: takes over @listen_fd, waits for
+ * the agent. NULL when out of descriptors. */
 struct sandbox *sandbox_new(struct pool *p, const char *id, const uint8_t recipe[CONFIG_RECIPE],
-                            pid_t pid, int listen_fd);
-/* Throws it away: the container goes, the struct is freed. Not from its own frame handler. */
+                            pid_t pid, int listen_fd, struct session *s);
+/* A warm one becomes @s's. */
+void sandbox_lease(struct sandbox *sb, struct session *s);
+/* Throws it away, and its session with it: the container goes, the struct is freed. Not from its own frame
+ * handler. */
 void sandbox_discard(struct sandbox *sb, const char *why);
+/* The struct goes; the container stays, for the next manager. Its session has let it go. */
+void sandbox_release(struct sandbox *sb);
 /* The handler of m->retire. */
 int sandbox_retire(sd_event_source *s, uint64_t usec, void *userdata);
 /* Regular check: handshake late, ping lost. */
@@ -269,6 +303,7 @@ struct client {
         size_t request_len;
         uint64_t request_total; /* also what was not kept */
         struct exec *exec;
+        struct session *opening; /* which it waits for */
 };
 
 void client_accept(struct manager *m);
@@ -278,6 +313,8 @@ void client_announce_later(struct manager *m);
 int client_announce(sd_event_source *s, uint64_t usec, void *userdata);
 /* The last frame; the connection ends when the caller closes it, or after a while. */
 void client_finish(struct client *c, uint8_t type, const void *payload, size_t len);
+/* The same for an answer of any length (STATUS, ANSWER). */
+void client_answer(struct client *c, uint8_t type, const char *text, size_t len);
 /* Ends an answered one's connection at once and frees @c, unless a part of the answer still waits: what was sent
  * the caller can read all the same. Not from @c's own frame handler. */
 void client_leave(struct client *c);
@@ -285,21 +322,29 @@ __attribute__((format(printf, 3, 4))) void client_reject(struct client *c, uint8
                                                          const char *fmt, ...);
 void clients_check(struct manager *m, uint64_t now);
 
+/* --- ask.c ------------------------------------------------------------------------------------- */
+
+/* A whole ASK has come: 0 or -EPROTO. */
+int ask_handle(struct client *c, const struct frame *f);
+
 /* --- exec.c ------------------------------------------------------------------------------------ */
 
 enum exec_state { EXEC_WAITING, EXEC_RUNNING, EXEC_ENDED };
 
 struct exec {
         LIST_ENTRY(exec) link;
-        TAILQ_ENTRY(exec) queue_link;
+        struct waiter waiter;
         struct manager *m;
         enum exec_state state;
         struct client *client;
         struct pool *pool;
         struct sandbox *sandbox;
-        struct turn *turn; /* while it waits */
-        bool cold;         /* it waits for a cold start */
+        struct session *session;     /* NULL: one-shot */
+        TAILQ_ENTRY(exec) pending;   /* of the session's, while that is not there yet */
+        LIST_ENTRY(exec) in_session; /* of the session's, while it runs */
+        bool is_pending;
         bool pool_hit;
+        bool killed;      /* by hermes-sandbox kill */
         uint8_t *payload; /* owns the strings of @request */
         struct exec_request request;
         size_t args_len; /* of request.args_wire: the arguments alone */
@@ -307,7 +352,7 @@ struct exec {
         char id[PROTO_EXEC_ID + 1];
         char container[ENGINE_ID_LEN + 1];
         char profile[PROTO_NAME_MAX + 1];
-        uint64_t begun_us, queued_ms;
+        uint64_t begun_us;
         uint32_t client_channel, channel;
         uint64_t credit[2], bytes[2], lines[2]; /* stdout, stderr: what the agent may still send */
         uint64_t stdin_credit;                  /* what the client may still send */
@@ -315,9 +360,15 @@ struct exec {
         uint64_t output_limit; /* limits.output_bytes when it began; 0: none */
 };
 
-/* A whole request has come. Takes over @payload. Answers the client in every case. */
+/* A whole request has come (request.c). Takes over @payload. Answers the client in every case. */
 void exec_request(struct client *c, uint8_t *payload, size_t len);
-/* A sandbox for a waiting exec. */
+/* May @c's user ask for one more command or session now, as far as @p's limits.exec_rate goes? False: it is refused.
+ * NULL: the default profile's. */
+bool request_within_rate(struct client *c, const struct pool *p);
+/* As it begins: owns @payload, of which @r and @a are, and waits. */
+struct exec *exec_new(struct client *c, struct pool *p, uint8_t *payload, const struct exec_request *r,
+                      const struct audit_exec *a);
+/* A sandbox for a waiting exec: its session's, or one for it alone. */
 void exec_assign(struct exec *x, struct sandbox *sb);
 /* It cannot be served: the line goes to the caller, exit code 125. */
 void exec_refuse(struct exec *x, const char *reason, const char *line);

@@ -33,18 +33,28 @@ bool order_fits(const struct config_profile *p, const struct exec_request *r) {
         return n <= PROTO_ENV_MAX && size <= PROTO_EXEC_MAX;
 }
 
+/* Who asks for no time-out has the profile's: but a terminal, a job and a transfer last as long as they last. */
+static uint64_t order_timeout_ms(const struct config_profile *p, const struct exec_request *r) {
+        return r->detach || r->tty || r->files ? 0 : p->limits.timeout_ms;
+}
+
 uint8_t *order_encode(const struct config_profile *p, const struct exec_request *r, size_t args_len,
-                      bool scrub, const char *exec_id, size_t *ret_len) {
+                      bool one_shot, bool scrub, const char *exec_id, size_t *ret_len) {
         char home[PROTO_PATH_MAX + 8];
         const char *base[BASE_ENV] = { "LANG=C.UTF-8", home, "TMPDIR=/tmp" };
         size_t size = HEAD_MAX + r->strings_len, n_profile = 0;
         struct exec_order o = {
-                .use_stdin = r->use_stdin,
+                .use_stdin = r->use_stdin || r->tty,
                 .shell = r->shell,
-                .one_shot = true,
+                .one_shot = one_shot,
                 .scrub = scrub,
+                .detached = r->detach,
+                .tty = r->tty,
+                .files = r->files,
+                .rows = r->rows,
+                .cols = r->cols,
                 .exec_id = exec_id,
-                .timeout_ms = r->timeout_ms ? r->timeout_ms : p->limits.timeout_ms,
+                .timeout_ms = r->timeout_ms ? r->timeout_ms : order_timeout_ms(p, r),
                 .grace_ms = (uint32_t)(p->limits.grace_ms < UINT32_MAX ? p->limits.grace_ms
                                                                        : UINT32_MAX),
                 .output_bytes = p->limits.output_bytes,

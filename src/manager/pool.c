@@ -54,7 +54,7 @@ static unsigned held_by(const struct pool *p, uid_t uid) {
         unsigned n = 0;
 
         TAILQ_FOREACH(sb, &p->sandboxes, link)
-        n += sb->uses > 0 && sb->owner == uid;
+        n += (sb->uses > 0 || sb->state == SANDBOX_LEASED) && sb->owner == uid;
         return n;
 }
 
@@ -65,8 +65,19 @@ bool pool_uid_full(const struct pool *p, uid_t uid) {
 
         LIST_FOREACH(q, &p->m->pools, link)
         TAILQ_FOREACH(sb, &q->sandboxes, link)
-        n += sb->state == SANDBOX_BUSY && sb->owner == uid;
+        n += (sb->state == SANDBOX_BUSY || sb->state == SANDBOX_LEASED) && sb->owner == uid;
         return n >= p->profile->max_sandboxes;
+}
+
+bool pool_execs_full(const struct pool *p, uid_t uid) {
+        const struct exec *x;
+        unsigned n = 0;
+
+        if (p->m->n_running < p->profile->limits.execs)
+                return false;
+        LIST_FOREACH(x, &p->m->execs, link)
+        n += x->state == EXEC_RUNNING && x->audit.caller.uid == uid;
+        return n >= p->profile->limits.execs;
 }
 
 bool pool_returns_to(const struct pool *p, uid_t uid) {
@@ -237,11 +248,12 @@ static bool step(struct pool *p) {
         TAILQ_FOREACH(t, &p->turns, link) {
                 struct sandbox *sb;
 
-                if (pool_uid_full(p, t->uid))
+                if (pool_uid_full(p, t->uid) ||
+                    (!TAILQ_FIRST(&t->waiters)->session && pool_execs_full(p, t->uid)))
                         continue;
                 sb = pool_claim(p, t->uid);
                 if (sb) {
-                        exec_assign(TAILQ_FIRST(&t->execs), sb);
+                        waiter_assign(TAILQ_FIRST(&t->waiters), sb);
                         return true;
                 }
                 if (make_way(p, t))

@@ -1,14 +1,16 @@
 /*
- * Who waits for a sandbox. Each user has a turn with a queue of its own; turns go round, so that a user with a
+ * Who waits for a sandbox: commands, and sessions that are being opened. Each user has a turn with a queue of its own; turns go round, so that a user with a
  * thousand commands keeps nobody from being next. Within a turn it is first in, first out.
  *
  * One timer a turn serves both bounds of a wait: cold_after (what comes back is better than what must be made,
  * so a cold start begins only once nothing has come back for that long) and queue_timeout.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "manager/manager.h"
+#include "manager/session.h"
 
 /* A queue that moves, but slowly: after so many times cold_after a cold start begins all the same. */
 #define COLD_AT_LATEST 10
@@ -22,32 +24,55 @@ static struct turn *turn_find(struct pool *p, uid_t uid) {
         return NULL;
 }
 
-static void go_cold(struct exec *x) {
-        if (x->cold)
-                return;
-        x->cold = true;
-        x->turn->n_cold++;
+static struct exec *exec_of(struct waiter *w) {
+        return (struct exec *)(void *)((char *)w - offsetof(struct exec, waiter));
 }
 
-/* When @x shall be given a cold start. */
-static uint64_t cold_at(const struct exec *x) {
-        uint64_t after = x->pool->profile->cold_after_ms;
-        uint64_t quiet = x->turn->served_ms > x->queued_ms ? x->turn->served_ms : x->queued_ms;
-        uint64_t latest = x->queued_ms + COLD_AT_LATEST * after;
+static struct session *session_of(struct waiter *w) {
+        return (struct session *)(void *)((char *)w - offsetof(struct session, waiter));
+}
+
+void waiter_assign(struct waiter *w, struct sandbox *sb) {
+        if (w->session)
+                session_assign(session_of(w), sb);
+        else
+                exec_assign(exec_of(w), sb);
+}
+
+static void refuse(struct waiter *w, const char *reason, const char *line) {
+        if (w->session)
+                session_refuse(session_of(w), reason, line);
+        else
+                exec_refuse(exec_of(w), reason, line);
+}
+
+/* With host folders in it a sandbox is made for its session alone: that begins when its turn comes (pool.c). */
+static void go_cold(struct waiter *w) {
+        if (w->cold || w->mounted)
+                return;
+        w->cold = true;
+        w->turn->n_cold++;
+}
+
+/* When @w shall be given a cold start. */
+static uint64_t cold_at(const struct waiter *w) {
+        uint64_t after = w->turn->pool->profile->cold_after_ms;
+        uint64_t quiet = w->turn->served_ms > w->queued_ms ? w->turn->served_ms : w->queued_ms;
+        uint64_t latest = w->queued_ms + COLD_AT_LATEST * after;
 
         return quiet + after < latest ? quiet + after : latest;
 }
 
 static void arm(struct turn *t, uint64_t now) {
         const struct config_profile *c = t->pool->profile;
-        const struct exec *x = TAILQ_FIRST(&t->execs);
-        uint64_t at = x->queued_ms + c->queue_timeout_ms;
+        const struct waiter *w = TAILQ_FIRST(&t->waiters);
+        uint64_t at = w->queued_ms + c->queue_timeout_ms;
 
         if (c->on_empty == ON_EMPTY_COLD) {
-                while (x && x->cold)
-                        x = TAILQ_NEXT(x, queue_link);
-                if (x && cold_at(x) < at)
-                        at = cold_at(x);
+                while (w && (w->cold || w->mounted))
+                        w = TAILQ_NEXT(w, link);
+                if (w && cold_at(w) < at)
+                        at = cold_at(w);
         }
         sd_event_source_set_time_relative(t->timer, (at > now ? at - now : 1) * 1000);
         sd_event_source_set_enabled(t->timer, SD_EVENT_ONESHOT);
@@ -66,21 +91,21 @@ static int on_timer(sd_event_source *s, uint64_t usec, void *userdata) {
         struct turn *t = userdata;
         struct pool *p = t->pool;
         uint64_t now = now_ms();
-        struct exec *x;
+        struct waiter *w;
 
         (void)s;
         (void)usec;
-        while ((x = TAILQ_FIRST(&t->execs)) && now - x->queued_ms >= p->profile->queue_timeout_ms) {
-                bool last = !TAILQ_NEXT(x, queue_link);
+        while ((w = TAILQ_FIRST(&t->waiters)) && now - w->queued_ms >= p->profile->queue_timeout_ms) {
+                bool last = !TAILQ_NEXT(w, link);
 
-                exec_refuse(x, "queue_timeout", why_waited(p));
+                refuse(w, "queue_timeout", why_waited(p));
                 if (last)
                         return 0; /* the turn went with it */
         }
         if (p->profile->on_empty == ON_EMPTY_COLD)
-                TAILQ_FOREACH(x, &t->execs, queue_link)
-        if (now >= cold_at(x))
-                go_cold(x);
+                TAILQ_FOREACH(w, &t->waiters, link)
+        if (now >= cold_at(w))
+                go_cold(w);
         arm(t, now);
         pool_changed(p);
         return 0;
@@ -97,13 +122,27 @@ static struct turn *turn_new(struct pool *p, uid_t uid, uint64_t now) {
         t->pool = p;
         t->uid = uid;
         t->served_ms = now;
-        TAILQ_INIT(&t->execs);
+        TAILQ_INIT(&t->waiters);
         TAILQ_INSERT_TAIL(&p->turns, t, link);
         return t;
 }
 
-int queue_add(struct pool *p, struct exec *x) {
-        uid_t uid = x->audit.caller.uid;
+/* Over all pools, and those who wait for a session that is not there yet. */
+bool queue_over_quota(const struct pool *p, uid_t uid) {
+        const struct exec *x;
+        const struct session *s;
+        unsigned n = 0;
+
+        if (p->m->n_waiting < p->profile->limits.queued)
+                return false;
+        LIST_FOREACH(x, &p->m->execs, link)
+        n += x->state == EXEC_WAITING && x->audit.caller.uid == uid;
+        TAILQ_FOREACH(s, &p->m->sessions, link)
+        n += s->waiter.turn && s->owner.uid == uid;
+        return n >= p->profile->limits.queued;
+}
+
+int queue_add(struct pool *p, uid_t uid, struct waiter *w) {
         struct turn *t = turn_find(p, uid);
         uint64_t now = now_ms();
         bool coming = supply_coming(p) > p->n_queue || pool_returns_to(p, uid);
@@ -111,49 +150,53 @@ int queue_add(struct pool *p, struct exec *x) {
         /* Nobody can fill it for all: a user who has none in it may always add one. */
         if (p->n_queue >= p->profile->queue_limit && (t || p->profile->queue_limit == 0))
                 return -ENOSPC;
+        if (queue_over_quota(p, uid))
+                return -EDQUOT;
         if (!t)
                 t = turn_new(p, uid, now);
         if (!t)
                 return -ENOSPC;
-        x->turn = t;
-        x->queued_ms = now;
-        TAILQ_INSERT_TAIL(&t->execs, x, queue_link);
+        w->turn = t;
+        w->queued_ms = now;
+        TAILQ_INSERT_TAIL(&t->waiters, w, link);
         p->n_queue++;
+        p->m->n_waiting++;
         /* Nothing is on its way: there is nothing to wait for first. */
         if (!coming && p->profile->on_empty == ON_EMPTY_COLD)
-                go_cold(x);
-        if (x == TAILQ_FIRST(&t->execs))
+                go_cold(w);
+        if (w == TAILQ_FIRST(&t->waiters))
                 arm(t, now);
         return 0;
 }
 
-void queue_leave(struct exec *x) {
-        struct turn *t = x->turn;
-        struct pool *p = x->pool;
+void queue_leave(struct waiter *w) {
+        struct turn *t = w->turn;
+        struct pool *p = t->pool;
 
-        TAILQ_REMOVE(&t->execs, x, queue_link);
+        TAILQ_REMOVE(&t->waiters, w, link);
         p->n_queue--;
-        if (x->cold)
+        p->m->n_waiting--;
+        if (w->cold)
                 t->n_cold--;
-        x->cold = false;
-        x->turn = NULL;
-        if (!TAILQ_EMPTY(&t->execs))
+        w->cold = false;
+        w->turn = NULL;
+        if (!TAILQ_EMPTY(&t->waiters))
                 return;
         TAILQ_REMOVE(&p->turns, t, link);
         sd_event_source_disable_unref(t->timer);
         free(t);
 }
 
-void queue_served(struct exec *x) {
-        struct turn *t = x->turn;
-        struct pool *p = x->pool;
+void queue_served(struct waiter *w) {
+        struct turn *t = w->turn;
+        struct pool *p = t->pool;
 
-        if (TAILQ_NEXT(TAILQ_FIRST(&t->execs), queue_link)) {
+        if (TAILQ_NEXT(TAILQ_FIRST(&t->waiters), link)) {
                 t->served_ms = now_ms();
                 TAILQ_REMOVE(&p->turns, t, link);
                 TAILQ_INSERT_TAIL(&p->turns, t, link);
         }
-        queue_leave(x);
+        queue_leave(w);
 }
 
 void queue_refuse(struct pool *p, bool all, const char *reason, const char *line) {
@@ -166,10 +209,10 @@ void queue_refuse(struct pool *p, bool all, const char *reason, const char *line
                 if (!all && pool_returns_to(p, t->uid))
                         continue;
                 do {
-                        struct exec *x = TAILQ_FIRST(&t->execs);
+                        struct waiter *w = TAILQ_FIRST(&t->waiters);
 
-                        last = !TAILQ_NEXT(x, queue_link);
-                        exec_refuse(x, reason, line);
+                        last = !TAILQ_NEXT(w, link);
+                        refuse(w, reason, line);
                 } while (!last);
         }
 }

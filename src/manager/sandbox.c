@@ -14,13 +14,15 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "manager/manager.h"
+#include "manager/session.h"
 
 /* Between a command's result and the removal of its sandbox. */
 #define RETIRE_US 5000
 
-static const bool moves[5][5] = {
+static const bool moves[SANDBOX_STATES][SANDBOX_STATES] = {
         [SANDBOX_STARTING] = { [SANDBOX_WARM] = true, [SANDBOX_GONE] = true },
-        [SANDBOX_WARM] = { [SANDBOX_BUSY] = true, [SANDBOX_GONE] = true },
+        [SANDBOX_WARM] = { [SANDBOX_BUSY] = true, [SANDBOX_LEASED] = true, [SANDBOX_GONE] = true },
+        [SANDBOX_LEASED] = { [SANDBOX_GONE] = true },
         [SANDBOX_BUSY] = { [SANDBOX_SCRUBBING] = true, [SANDBOX_GONE] = true },
         [SANDBOX_SCRUBBING] = { [SANDBOX_WARM] = true, [SANDBOX_GONE] = true },
 };
@@ -36,6 +38,8 @@ static unsigned *counter(struct sandbox *sb) {
                 return &sb->pool->n_busy;
         case SANDBOX_SCRUBBING:
                 return &sb->pool->n_scrubbing;
+        case SANDBOX_LEASED:
+                return &sb->pool->n_leased;
         default:
                 return NULL;
         }
@@ -72,12 +76,23 @@ static void make_warm(struct sandbox *sb) {
 }
 
 void sandbox_begin(struct sandbox *sb, struct exec *x, bool returns) {
-        sandbox_set_state(sb, SANDBOX_BUSY);
         sb->uses++;
+        if (x->session) {
+                session_exec_begun(x->session, x);
+                return;
+        }
+        sandbox_set_state(sb, SANDBOX_BUSY);
         sb->owner = x->audit.caller.uid;
         sb->returns = returns;
         sb->exec = x;
         memcpy(sb->last_exec, x->id, sizeof(sb->last_exec));
+        pool_used_by(sb->pool, sb->owner);
+}
+
+void sandbox_lease(struct sandbox *sb, struct session *s) {
+        sandbox_set_state(sb, SANDBOX_LEASED);
+        sb->owner = s->owner.uid;
+        sb->session = s;
         pool_used_by(sb->pool, sb->owner);
 }
 
@@ -92,7 +107,18 @@ static int on_hello(struct sandbox *sb, const struct frame *f) {
         sb->pool->failures = 0;
         sb->pool->error[0] = '\0';
         sb->ponged_ms = now_ms();
+        sb->ready = true;
         make_warm(sb);
+        return 0;
+}
+
+/* Of one that is new it can only be none. */
+static int on_held(struct sandbox *sb, const struct frame *f) {
+        struct held h;
+
+        if (sb->held || held_decode(f->payload, f->len, &h) < 0 || h.n > 0)
+                return -EPROTO;
+        sb->held = true;
         return 0;
 }
 
@@ -160,11 +186,18 @@ static void ended(struct sandbox *sb) {
         sandbox_set_state(sb, SANDBOX_SCRUBBING);
 }
 
+/* A frame of one of a session's commands. */
+static int on_session_frame(struct sandbox *sb, const struct frame *f) {
+        struct exec *x = session_exec_at(sb->session, f->channel);
+
+        return x ? exec_agent_frame(x, f) : -EPROTO;
+}
+
 static int on_frame(void *userdata, const struct frame *f) {
         struct sandbox *sb = userdata;
         int r;
 
-        if (sb->state == SANDBOX_STARTING)
+        if (!sb->ready)
                 return on_hello(sb, f);
         if (f->type == FRAME_PONG) {
                 sb->ponged_ms = now_ms();
@@ -172,6 +205,10 @@ static int on_frame(void *userdata, const struct frame *f) {
         }
         if (f->type == FRAME_SCRUBBED)
                 return on_scrubbed(sb, f);
+        if (f->type == FRAME_HELD)
+                return on_held(sb, f);
+        if (sb->session)
+                return on_session_frame(sb, f);
         if (!sb->exec || f->channel != sb->exec->channel)
                 return -EPROTO;
         r = exec_agent_frame(sb->exec, f);
@@ -218,7 +255,7 @@ static int on_listen(sd_event_source *s, int fd, uint32_t revents, void *userdat
 }
 
 struct sandbox *sandbox_new(struct pool *p, const char *id, const uint8_t recipe[CONFIG_RECIPE],
-                            pid_t pid, int listen_fd) {
+                            pid_t pid, int listen_fd, struct session *s) {
         struct sandbox *sb = calloc(1, sizeof(*sb));
 
         if (!sb ||
@@ -235,7 +272,12 @@ struct sandbox *sandbox_new(struct pool *p, const char *id, const uint8_t recipe
         sb->next_channel = 1;
         snprintf(sb->id, sizeof(sb->id), "%s", id);
         memcpy(sb->recipe, recipe, sizeof(sb->recipe));
-        p->n_starting++;
+        if (s) {
+                sb->state = SANDBOX_LEASED;
+                sb->owner = s->owner.uid;
+                sb->session = s;
+        }
+        (*counter(sb))++;
         TAILQ_INSERT_TAIL(&p->sandboxes, sb, link);
         return sb;
 }
@@ -248,38 +290,54 @@ static void removed(void *userdata, const struct engine_msg *m, int fd) {
                 log_line(LOG_P_WARNING, "a sandbox could not be removed: %s", m->text);
 }
 
+static void sandbox_free(struct sandbox *sb) {
+        if (sb->connected)
+                conn_done(&sb->conn);
+        sb->listen_source = sd_event_source_disable_unref(sb->listen_source);
+        close_fd(sb->listen_fd);
+        free(sb);
+}
+
+void sandbox_release(struct sandbox *sb) {
+        sandbox_set_state(sb, SANDBOX_GONE);
+        TAILQ_REMOVE(&sb->pool->sandboxes, sb, link);
+        sandbox_free(sb);
+}
+
 void sandbox_discard(struct sandbox *sb, const char *why) {
         struct pool *p = sb->pool;
 
+        if (sb->session) {
+                session_close(sb->session, "lost", NULL, why);
+                return;
+        }
         if (why)
                 log_line(LOG_P_INFO, "sandbox %.12s of profile %s: %s; replaced", sb->id, p->name, why);
         sandbox_set_state(sb, SANDBOX_GONE);
         TAILQ_REMOVE(&p->sandboxes, sb, link);
         if (sb->exec)
                 exec_lost(sb->exec, why ? why : "it was thrown away");
-        if (sb->connected) {
+        if (sb->connected)
                 conn_send(&sb->conn, FRAME_BYE, 0, 0, NULL, 0);
-                conn_done(&sb->conn);
-        }
-        sb->listen_source = sd_event_source_disable_unref(sb->listen_source);
-        close_fd(sb->listen_fd);
         broker_ask(&p->m->broker, &(struct engine_msg){ .type = ENGINE_REMOVE, .container = sb->id },
                    removed, NULL);
-        free(sb);
+        sandbox_free(sb);
         pool_changed(p);
 }
 
 void sandbox_check(struct sandbox *sb, uint64_t now) {
         uint8_t nonce[8] = { 0 };
 
-        if (sb->state == SANDBOX_STARTING) {
+        if (!sb->ready) {
                 if (now - sb->born_ms > HANDSHAKE_MS) {
                         struct pool *p = sb->pool;
+                        bool starting = sb->state == SANDBOX_STARTING;
 
                         sandbox_discard(sb, "its agent did not answer in time");
-                        supply_failed(
-                                p,
-                                "a sandbox started, but its agent did not answer: see the engine's log");
+                        if (starting)
+                                supply_failed(
+                                        p,
+                                        "a sandbox started, but its agent did not answer: see the engine's log");
                 }
                 return;
         }

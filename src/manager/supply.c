@@ -17,7 +17,7 @@
 #define RETRY_MAX_MS 30000
 
 unsigned supply_total(const struct pool *p) {
-        return p->n_warm + p->n_creating + p->n_starting + p->n_busy + p->n_scrubbing;
+        return p->n_warm + p->n_creating + p->n_starting + p->n_busy + p->n_scrubbing + p->n_leased;
 }
 
 unsigned supply_coming(const struct pool *p) {
@@ -101,7 +101,7 @@ static void created(void *userdata, const struct engine_msg *m, int fd) {
                 return;
         }
         if (p->m->draining || !p->profile || fd < 0 ||
-            !sandbox_new(p, m->container, asked->recipe, (pid_t)m->pid, fd)) {
+            !sandbox_new(p, m->container, asked->recipe, (pid_t)m->pid, fd, NULL)) {
                 broker_ask(&p->m->broker,
                            &(struct engine_msg){ .type = ENGINE_REMOVE, .container = m->container },
                            broker_ignore, NULL);

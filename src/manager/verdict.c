@@ -7,6 +7,7 @@
 #include "common/exitcode.h"
 #include "common/wire.h"
 #include "manager/manager.h"
+#include "manager/session.h"
 
 static uint8_t own_code(const struct exited *e) {
         return e->signaled ? (uint8_t)(EXIT_SIGNAL + e->code) : e->code;
@@ -39,6 +40,8 @@ static void explain_start(const struct exec *x, const struct exited *e, char *s,
 
         wire_in_init(&in, x->request.args_wire, x->request.strings_len);
         program = x->request.shell ? "/bin/sh" : wire_get_str(&in, PROTO_EXEC_MAX);
+        if (!program)
+                program = "?";
         if (e->code == START_WORKDIR)
                 snprintf(s, cap, "exec: working directory \"%.200s\": %s",
                          x->request.workdir[0] ? x->request.workdir
@@ -85,7 +88,8 @@ static void explain(const struct exec *x, const struct exited *e, char *s, size_
                          x->container);
                 break;
         case CAUSE_CANCELLED:
-                snprintf(s, cap, "exec: cancelled, as hermes-sandboxd is stopping");
+                snprintf(s, cap, "exec: cancelled, %s",
+                         x->killed ? "by hermes-sandbox kill" : "as hermes-sandboxd is stopping");
                 break;
         case CAUSE_NOT_FOUND:
         case CAUSE_NOT_EXECUTABLE:
@@ -131,7 +135,7 @@ void verdict(const struct exec *x, const struct exited *e, struct result *ret, c
                 .exec_id = x->id,
                 .container_id = x->container,
                 .profile = x->profile,
-                .session = "",
+                .session = x->session ? x->session->name : "",
                 .message = message,
         };
         for (int i = 0; i < 2; i++) {

@@ -394,7 +394,7 @@ static inline void rig_status(struct rig *r, bool as_json) {
 
 /* --- what must hold ------------------------------------------------------------------------------ */
 
-static inline void rig_check_sandbox(struct rig *r, struct sandbox *sb, unsigned count[5]) {
+static inline void rig_check_sandbox(struct rig *r, struct sandbox *sb, unsigned count[SANDBOX_STATES]) {
         struct rig_end *a = NULL;
 
         count[sb->state]++;
@@ -420,8 +420,9 @@ static inline void rig_check(struct rig *r) {
         struct pool *p;
 
         LIST_FOREACH(p, &r->m.pools, link) {
-                unsigned count[5] = { 0 }, queued = 0;
+                unsigned count[SANDBOX_STATES] = { 0 }, queued = 0;
                 struct sandbox *sb;
+                struct waiter *w;
                 struct turn *t;
 
                 TAILQ_FOREACH(sb, &p->sandboxes, link)
@@ -433,12 +434,11 @@ static inline void rig_check(struct rig *r) {
                 TAILQ_FOREACH(t, &p->turns, link) {
                         unsigned cold = 0;
 
-                        check(!TAILQ_EMPTY(&t->execs));
-                        TAILQ_FOREACH(x, &t->execs, queue_link) {
-                                check(x->state == EXEC_WAITING && x->turn == t && x->client);
-                                check(x->audit.caller.uid == t->uid);
+                        check(!TAILQ_EMPTY(&t->waiters));
+                        TAILQ_FOREACH(w, &t->waiters, link) {
+                                check(w->turn == t);
                                 queued++;
-                                cold += x->cold;
+                                cold += w->cold;
                         }
                         check(cold == t->n_cold);
                 }
@@ -451,7 +451,7 @@ static inline void rig_check(struct rig *r) {
         }
         check(clients == r->m.n_clients);
         LIST_FOREACH(x, &r->m.execs, link)
-        check(x->state == EXEC_RUNNING ? x->sandbox && x->sandbox->exec == x : x->turn != NULL);
+        check(x->state == EXEC_RUNNING ? x->sandbox && x->sandbox->exec == x : x->waiter.turn != NULL);
 }
 
 /* --- begin and end ------------------------------------------------------------------------------- */
@@ -480,6 +480,7 @@ static inline struct rig *rig_begin(void) {
         if (inputs++ % TRAIL_INPUTS == 0)
                 rig_open_trail();
         memset(m, 0, sizeof(*m));
+        TAILQ_INIT(&m->sessions);
         rig.n_pending = rig.n_created = 0;
         rig.low_fd = rig_low_fd();
         for (int i = 0; i < CLIENTS; i++)

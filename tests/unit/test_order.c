@@ -42,7 +42,7 @@ static struct exec_order order(const struct config_profile *p, const struct exec
         struct exec_order o;
         size_t len;
 
-        *ret_buf = order_encode(p, r, order_args_len(r), scrub, EXEC_ID, &len);
+        *ret_buf = order_encode(p, r, order_args_len(r), true, scrub, EXEC_ID, &len);
         assert_int_equal(exec_order_decode(*ret_buf, len, &o), 0);
         return o;
 }

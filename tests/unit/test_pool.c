@@ -45,6 +45,7 @@ static int begin(void **state) {
         (void)state;
         memset(&m, 0, sizeof(m));
         memset(&pool, 0, sizeof(pool));
+        TAILQ_INIT(&m.sessions);
         order[0] = '\0';
         open_audit();
         m.broker.fd = -1;
@@ -59,6 +60,7 @@ static int begin(void **state) {
                                            .on_empty = ON_EMPTY_WAIT,
                                            .cold_after_ms = 100000,
                                            .queue_limit = 100,
+                                           .limits = { .execs = 100, .queued = 100 },
                                            .queue_timeout_ms = 100000,
                                            .workdir = (char *)"/",
                                            .home = (char *)"/",
@@ -122,7 +124,7 @@ static int wait_in_line(uid_t uid, char name) {
                                         .args_len = out.len,
                                         .n_args = 1 };
         LIST_INSERT_HEAD(&m.execs, x, link);
-        return queue_add(&pool, x);
+        return queue_add(&pool, uid, &x->waiter);
 }
 
 /* What sandboxes run now, each as the last two digits of its exec's id: the names. */

@@ -1,0 +1,158 @@
+/*
+ * The requests that run no command. Each is a row of the table: its name for a refusal, which fields it takes
+ * beside json, and its handler, which answers in every case. What a row does not take must be empty.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/exitcode.h"
+#include "manager/manager.h"
+#include "manager/session.h"
+
+enum field { NAME = 1, PROFILE = 2, TTL = 4, LABELS = 8, ALL = 16, SIGNAL = 32, MOUNTS = 64 };
+
+static void refuse(struct client *c, uint8_t exit_code, const char *what, const char *line) {
+        client_reject(c, exit_code, "%s: %s", what, line);
+}
+
+/* An allocated answer; NULL: out of memory. */
+static void answer(struct client *c, char *text, size_t len) {
+        _cleanup_free_ char *owned = text;
+
+        if (!owned)
+                abort();
+        client_answer(c, FRAME_ANSWER, owned, len);
+}
+
+static void answer_done(struct client *c, const struct ask *a) {
+        client_answer(c, FRAME_ANSWER, "{}\n", a->json ? 3 : 0);
+}
+
+/* --- sessions ----------------------------------------------------------------------------------- */
+
+static void open_session(struct client *c, const struct ask *a) {
+        const struct config_profile *profile;
+        const char *reason, *line;
+        struct session *s;
+        struct pool *p = pool_find(c->m, a->profile);
+
+        if (!request_within_rate(c, p))
+                return;
+        if (c->m->refusing) {
+                client_reject(c, EXIT_SANDBOX, "rejected: " STOPPING_LINE);
+                return;
+        }
+        if (!p) {
+                client_reject(c, EXIT_USAGE,
+                              "session open: no profile \"%.64s\" in the config: see hermes-sandbox "
+                              "config show",
+                              a->profile);
+                return;
+        }
+        profile = p->profile;
+        if (!peer_profile_allowed(&c->peer, profile)) {
+                client_reject(c, EXIT_NOT_ALLOWED,
+                              "session open: uid %u may not use profile \"%s\": its allow_users or "
+                              "allow_groups decides",
+                              (unsigned)c->peer.uid, p->name);
+                return;
+        }
+        if (a->name[0] && !session_name_valid(a->name)) {
+                client_reject(c, EXIT_USAGE,
+                              "session open: \"%.64s\" cannot be a session's name: 1 to 64 letters, "
+                              "digits, \"_\", \"-\" and \".\", the first none of the last two",
+                              a->name);
+                return;
+        }
+        if (a->name[0] && session_find(c->m, a->name)) {
+                client_reject(c, EXIT_USAGE,
+                              "session open: the name \"%s\" is taken: choose another, or close that "
+                              "session",
+                              a->name);
+                return;
+        }
+        if (profile->session_ttl_max_ms && a->ttl_ms > profile->session_ttl_max_ms) {
+                client_reject(c, EXIT_USAGE,
+                              "session open: a time to live of %llu s is over the limit of %llu s: ask "
+                              "for less, or raise session_ttl_max",
+                              (unsigned long long)a->ttl_ms / 1000,
+                              (unsigned long long)profile->session_ttl_max_ms / 1000);
+                return;
+        }
+        s = session_new(c, p, a->name, a->ttl_ms, a->labels, a->n_labels, &reason, &line);
+        if (!s) {
+                client_reject(c, EXIT_SANDBOX, "rejected: session open: %s", line);
+                return;
+        }
+        s->opener = c;
+        s->opener_json = a->json;
+        c->opening = s;
+        conn_pause(&c->conn, true);
+        session_begin(s);
+}
+
+static void close_session(struct client *c, const struct ask *a) {
+        struct session *s;
+        struct audit_caller by = peer_caller(&c->peer);
+
+        if (!request_within_rate(c, NULL))
+                return;
+        s = session_name_valid(a->name) ? session_find(c->m, a->name) : NULL;
+        if (!s) {
+                client_reject(c, EXIT_SANDBOX,
+                              "session close: no session \"%.64s\": see hermes-sandbox session list",
+                              a->name);
+                return;
+        }
+        if (s->owner.uid != c->peer.uid && c->peer.uid != 0) {
+                client_reject(c, EXIT_NOT_ALLOWED, "session close: session \"%s\" is another user's",
+                              s->name);
+                return;
+        }
+        session_close(s, "closed", &by, NULL);
+        answer_done(c, a);
+}
+
+static void list_sessions(struct client *c, const struct ask *a) {
+        size_t len;
+        char *text = session_list(c->m, c->peer.uid, a->all, a->json, &len);
+
+        answer(c, text, len);
+}
+
+/* --- the table ---------------------------------------------------------------------------------- */
+
+static const struct {
+        const char *name;
+        unsigned fields;
+        void (*handler)(struct client *c, const struct ask *a);
+} ops[] = {
+        [ASK_SESSION_OPEN] = { "session open", NAME | PROFILE | TTL | LABELS, open_session },
+        [ASK_SESSION_CLOSE] = { "session close", NAME, close_session },
+        [ASK_SESSION_LIST] = { "session list", ALL, list_sessions },
+};
+
+static unsigned fields_of(const struct ask *a) {
+        return (a->name[0] ? NAME : 0) | (a->profile[0] ? PROFILE : 0) | (a->ttl_ms ? TTL : 0) |
+               (a->n_labels ? LABELS : 0) | (a->all ? ALL : 0) | (a->signal ? SIGNAL : 0) |
+               (a->mounts ? MOUNTS : 0);
+}
+
+int ask_handle(struct client *c, const struct frame *f) {
+        struct ask a;
+
+        if (ask_decode(f->payload, f->len, &a) < 0 || a.op >= sizeof(ops) / sizeof(ops[0]) ||
+            !ops[a.op].handler || fields_of(&a) & ~ops[a.op].fields)
+                return -EPROTO;
+        if (!peer_allowed(&c->peer, &c->m->policy))
+                client_reject(c, EXIT_NOT_ALLOWED, "%s: uid %u is not in group hermes-sandbox",
+                              ops[a.op].name, (unsigned)c->peer.uid);
+        else if (a.all && c->peer.uid != 0)
+                refuse(c, EXIT_NOT_ALLOWED, ops[a.op].name, "only root may ask for every user's");
+        else
+                ops[a.op].handler(c, &a);
+        return 0;
+}

@@ -1,0 +1,323 @@
+#include "manager/session.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "common/exitcode.h"
+#include "common/log.h"
+
+static const bool moves[3][3] = {
+        [SESSION_OPENING] = { [SESSION_OPEN] = true, [SESSION_CLOSED] = true },
+        [SESSION_OPEN] = { [SESSION_CLOSED] = true },
+};
+
+static void move(struct session *s, enum session_state to) {
+        if (!moves[s->state][to])
+                abort();
+        s->state = to;
+}
+
+/* --- names and owners --------------------------------------------------------------------------- */
+
+bool session_name_valid(const char *name) {
+        size_t n = strlen(name);
+
+        if (n == 0 || n > PROTO_NAME_MAX || name[0] == '-' || name[0] == '.')
+                return false;
+        for (; *name; name++)
+                if (!(*name >= 'a' && *name <= 'z') && !(*name >= 'A' && *name <= 'Z') &&
+                    !(*name >= '0' && *name <= '9') && !strchr("_.-", *name))
+                        return false;
+        return true;
+}
+
+struct session *session_find(struct manager *m, const char *name) {
+        struct session *s;
+
+        TAILQ_FOREACH(s, &m->sessions, link)
+        if (strcmp(s->name, name) == 0)
+                return s;
+        return NULL;
+}
+
+bool session_over_quota(const struct pool *p, uid_t uid) {
+        const struct session *s;
+        unsigned n = 0;
+
+        TAILQ_FOREACH(s, &p->m->sessions, link)
+        n += s->owner.uid == uid;
+        return n >= p->profile->limits.sessions;
+}
+
+static void make_up_name(struct manager *m, char ret[PROTO_NAME_MAX + 1]) {
+        uint32_t n;
+
+        do {
+                if (getrandom(&n, sizeof(n), 0) != sizeof(n))
+                        abort();
+                snprintf(ret, PROTO_NAME_MAX + 1, "s-%08x", n);
+        } while (session_find(m, ret));
+}
+
+/* --- the beginning ------------------------------------------------------------------------------ */
+
+struct session *session_new(struct client *c, struct pool *p, const char *name, uint64_t ttl_ms,
+                            const char *const *labels, uint32_t n_labels, const char **ret_reason,
+                            const char **ret_line) {
+        struct manager *m = c->m;
+        struct session *s;
+
+        if (session_over_quota(p, c->peer.uid)) {
+                *ret_reason = "quota";
+                *ret_line = "you have as many sessions as limits.sessions allows: close one";
+                return NULL;
+        }
+        s = calloc(1, sizeof(*s));
+        if (!s)
+                abort();
+        s->m = m;
+        s->waiter.session = true;
+        s->pool = p;
+        s->owner = peer_caller(&c->peer);
+        s->gid = c->peer.gid;
+        s->ttl_ms = ttl_ms ? ttl_ms : p->profile->session_ttl_ms;
+        if (*name)
+                snprintf(s->name, sizeof(s->name), "%s", name);
+        else
+                make_up_name(m, s->name);
+        TAILQ_INIT(&s->pending);
+        s->labels = calloc(n_labels + 1, sizeof(*s->labels));
+        if (!s->labels)
+                abort();
+        for (; s->n_labels < n_labels; s->n_labels++)
+                if (!(s->labels[s->n_labels] = strdup(labels[s->n_labels])))
+                        abort();
+        TAILQ_INSERT_TAIL(&m->sessions, s, link);
+        return s;
+}
+
+static void session_free(struct session *s) {
+        TAILQ_REMOVE(&s->m->sessions, s, link);
+        for (uint32_t i = 0; i < s->n_labels; i++)
+                free(s->labels[i]);
+        free(s->labels);
+        free(s);
+}
+
+void session_begin(struct session *s) {
+        struct pool *p = s->pool;
+        struct manager *m = s->m;
+        struct sandbox *sb = pool_uid_full(p, s->owner.uid) ? NULL : pool_claim(p, s->owner.uid);
+        int r;
+
+        if (sb) {
+                session_assign(s, sb);
+                return;
+        }
+        if (m->broker.known && m->broker.state != ENGINE_UP && supply_coming(p) == 0 &&
+            !pool_returns_to(p, s->owner.uid)) {
+                session_refuse(s, "no_engine", m->broker.state_text);
+                return;
+        }
+        r = queue_add(p, s->owner.uid, &s->waiter);
+        if (r < 0) {
+                session_refuse(s, r == -EDQUOT ? "quota" : "queue_full",
+                               r == -EDQUOT ? "you have as many requests waiting as limits.queued allows"
+                                            : "the queue is full: try again, or raise queue_limit");
+                return;
+        }
+        supply_nudge(p);
+        pool_changed(p);
+}
+
+/* It is not opened: everybody who waits for it hears why. */
+void session_refuse(struct session *s, const char *reason, const char *line) {
+        struct client *c = s->opener;
+        struct exec *x;
+
+        if (s->waiter.turn)
+                queue_leave(&s->waiter);
+        move(s, SESSION_CLOSED);
+        if (c)
+                client_reject(c, EXIT_SANDBOX, "rejected: session \"%s\": %s", s->name, line);
+        while ((x = TAILQ_FIRST(&s->pending)))
+                exec_refuse(x, reason, line);
+        session_free(s);
+}
+
+static struct audit_session as_recorded(const struct session *s) {
+        return (struct audit_session){ .name = s->name,
+                                       .container_id = s->container,
+                                       .profile = s->pool->name,
+                                       .owner = s->owner };
+}
+
+/* Its file, then the trails: whichever of them fails, it is not opened. NULL, or why not. */
+static const char *put_down(struct session *s, const char **ret_reason) {
+        static char line[160];
+        struct audit_session a = as_recorded(s);
+        int r = session_state_write(s);
+
+        if (r < 0) {
+                snprintf(line, sizeof(line),
+                         "its state file could not be written: %s: see the manager's --state-dir",
+                         strerror(-r));
+                *ret_reason = "state";
+                return line;
+        }
+        if (audit_session_opened(s->m->audit, &a) == 0)
+                return NULL;
+        session_state_remove(s);
+        *ret_reason = "audit";
+        return "the audit trail did not take the record, and audit.required is true: see journalctl -u "
+               "hermes-sandbox-pool, auditctl -s";
+}
+
+/* What waited for it begins. Each may end in here; none can end the session. */
+static void begin_pending(struct session *s) {
+        struct exec *x;
+
+        while ((x = TAILQ_FIRST(&s->pending))) {
+                session_exec_left(s, x);
+                session_exec(s, x);
+        }
+        s->pool_hit = true;
+}
+
+void session_assign(struct session *s, struct sandbox *sb) {
+        const char *reason, *line;
+
+        /* Those who opened it by a command and had to wait for what was made for them. */
+        s->pool_hit = !s->waiter.turn || sb->uses > 0;
+        if (s->waiter.turn)
+                queue_served(&s->waiter);
+        memcpy(s->container, sb->id, sizeof(s->container));
+        s->opened = (uint64_t)time(NULL);
+        line = put_down(s, &reason);
+        if (line) {
+                session_refuse(s, reason, line);
+                return;
+        }
+        sandbox_lease(sb, s);
+        s->sandbox = sb;
+        s->idle_ms = now_ms();
+        move(s, SESSION_OPEN);
+        pool_changed(s->pool);
+        if (s->opener)
+                session_answer_opened(s, s->opener, s->opener_json);
+        s->opener = NULL;
+        begin_pending(s);
+}
+
+void session_hangup(struct session *s) {
+        s->opener = NULL;
+        if (s->state == SESSION_OPENING && TAILQ_EMPTY(&s->pending))
+                session_refuse(s, "", "");
+}
+
+/* --- the end ------------------------------------------------------------------------------------ */
+
+static void end_execs(struct session *s, const char *why) {
+        struct exec *x;
+
+        for (int i = 0; i < SESSION_BUCKETS; i++)
+                while ((x = LIST_FIRST(&s->execs[i])))
+                        exec_lost(x, why);
+}
+
+void session_close(struct session *s, const char *reason, const struct audit_caller *by,
+                   const char *why) {
+        struct audit_session a = as_recorded(s);
+        struct sandbox *sb = s->sandbox;
+
+        if (s->state == SESSION_OPENING) {
+                session_refuse(s, "closed", "it was closed before it was open");
+                return;
+        }
+        log_line(LOG_P_INFO, "session %s of uid %u: %s%s%s", s->name, (unsigned)s->owner.uid, reason,
+                 why ? ": " : "", why ? why : "");
+        move(s, SESSION_CLOSED);
+        end_execs(s, why ? why : "its session was closed");
+        s->sandbox = NULL;
+        sb->session = NULL;
+        sandbox_discard(sb, NULL);
+        if (audit_session_closed(s->m->audit, &a, reason, by) < 0)
+                log_line(LOG_P_ERROR, "session %s: its end could not be recorded", s->name);
+        session_state_remove(s);
+        session_free(s);
+}
+
+void sessions_check(struct manager *m, uint64_t now) {
+        struct session *s, *next;
+
+        for (s = TAILQ_FIRST(&m->sessions); s; s = next) {
+                next = TAILQ_NEXT(s, link);
+                if (s->state == SESSION_OPEN && s->ttl_ms && s->n_running == 0 &&
+                    now - s->idle_ms >= s->ttl_ms)
+                        session_close(s, "idle", NULL, NULL);
+        }
+}
+
+void sessions_free(struct manager *m) {
+        while (!TAILQ_EMPTY(&m->sessions))
+                session_free(TAILQ_FIRST(&m->sessions));
+}
+
+/* --- the commands in it ------------------------------------------------------------------------- */
+
+void session_exec(struct session *s, struct exec *x) {
+        struct client *c = x->client;
+
+        x->session = s;
+        x->audit.session = s->name;
+        if (s->state == SESSION_OPENING) {
+                if (queue_over_quota(s->pool, x->audit.caller.uid)) {
+                        exec_refuse(x, "quota",
+                                    "you have as many requests waiting as limits.queued allows");
+                        return;
+                }
+                conn_pause(&c->conn, true);
+                TAILQ_INSERT_TAIL(&s->pending, x, pending);
+                x->is_pending = true;
+                s->m->n_waiting++;
+                return;
+        }
+        if (s->n_running >= SESSION_EXECS_MAX) {
+                exec_refuse(x, "session_full",
+                            "as many commands run in this session as may: wait for some to end");
+                return;
+        }
+        x->pool_hit = x->audit.pool_hit = s->pool_hit;
+        exec_assign(x, s->sandbox);
+}
+
+void session_exec_left(struct session *s, struct exec *x) {
+        TAILQ_REMOVE(&s->pending, x, pending);
+        x->is_pending = false;
+        s->m->n_waiting--;
+}
+
+struct exec *session_exec_at(struct session *s, uint32_t channel) {
+        struct exec *x;
+
+        LIST_FOREACH(x, &s->execs[channel % SESSION_BUCKETS], in_session)
+        if (x->channel == channel)
+                return x;
+        return NULL;
+}
+
+void session_exec_begun(struct session *s, struct exec *x) {
+        LIST_INSERT_HEAD(&s->execs[x->channel % SESSION_BUCKETS], x, in_session);
+        s->n_running++;
+}
+
+void session_exec_ended(struct session *s, struct exec *x) {
+        LIST_REMOVE(x, in_session);
+        s->n_running--;
+        s->idle_ms = now_ms();
+}

@@ -1,0 +1,107 @@
+/*
+ * Sessions: sandboxes that are leased under a name to the user who opened them, for as long as they are used.
+ *
+ *     session.c        names, owners, quotas; opening, idling, closing; the commands in them
+ *     session_state.c  what is kept of each in a file, for the next manager
+ *     session_list.c   what is shown of them
+ *
+ *     OPENING  somebody waits for its sandbox, in the pool's queue
+ *     OPEN     it has one, its lease is in its file and in both trails
+ *     CLOSED   the struct goes
+ *
+ * Nobody hears of a session before its file is written whole. What asks for a session that is not open yet waits
+ * in it, and begins or is refused with it.
+ */
+#pragma once
+
+#include <stdio.h>
+
+#include "manager/manager.h"
+
+/* Commands that run in one at once. */
+#define SESSION_EXECS_MAX 96
+#define SESSION_BUCKETS 64
+
+enum session_state { SESSION_OPENING, SESSION_OPEN, SESSION_CLOSED };
+
+struct session {
+        TAILQ_ENTRY(session) link;
+        struct manager *m;
+        struct waiter waiter; /* while it is being opened */
+        enum session_state state;
+        char name[PROTO_NAME_MAX + 1];
+        struct audit_caller owner; /* who opened it */
+        gid_t gid;
+        struct pool *pool;
+        struct sandbox *sandbox; /* NULL until it has one */
+        char container[ENGINE_ID_LEN + 1];
+        uint64_t ttl_ms;  /* 0: for ever */
+        uint64_t opened;  /* seconds since 1970 */
+        uint64_t idle_ms; /* now_ms() when the last command in it ended */
+        bool mounts;
+        char **labels; /* "KEY=VALUE" */
+        uint32_t n_labels;
+
+        struct client *
+                opener; /* who waits for its name; NULL where a command opens it, or the caller has gone */
+        bool opener_json;
+        TAILQ_HEAD(, exec) pending;               /* commands that wait for it */
+        LIST_HEAD(, exec) execs[SESSION_BUCKETS]; /* what runs in it, by channel */
+        unsigned n_running;
+        bool pool_hit; /* it was there for the command that asks now */
+};
+
+/* Is it what a session may be called? */
+bool session_name_valid(const char *name);
+struct session *session_find(struct manager *m, const char *name);
+/* Has @uid as many as it may have of this profile (limits.sessions)? */
+bool session_over_quota(const struct pool *p, uid_t uid);
+/* Asks for a sandbox for a new session @name ("": one is made up) of @c's user. @ttl_ms 0: the profile's; the
+ * labels are copied. Returns it, or NULL: it is refused, and *ret_reason, *ret_line say why (they stay valid). */
+struct session *session_new(struct client *c, struct pool *p, const char *name, uint64_t ttl_ms,
+                            const char *const *labels, uint32_t n_labels, const char **ret_reason,
+                            const char **ret_line);
+/* Its name, or what else is told of it, to the client that opens it. */
+void session_answer_opened(const struct session *s, struct client *c, bool json);
+/* Looks for a sandbox at once, and queues for one where there is none; may free @s. */
+void session_begin(struct session *s);
+/* The waiter's: a sandbox for it, or none. */
+void session_assign(struct session *s, struct sandbox *sb);
+void session_refuse(struct session *s, const char *reason, const char *line);
+/* Its opener has gone. */
+void session_hangup(struct session *s);
+/* Ends what runs in it, throws its sandbox away, records that and frees it. @reason is a word for the trails, @by
+ * who asked (NULL: nobody), @why for the log (or NULL). */
+void session_close(struct session *s, const char *reason, const struct audit_caller *by,
+                   const char *why);
+/* Those that have been idle for too long. */
+void sessions_check(struct manager *m, uint64_t now);
+/* Lets go of all at the end, without a word to anybody. */
+void sessions_free(struct manager *m);
+
+/* A command of it begins at once where it is open, else waits for it. Answers its client. */
+void session_exec(struct session *s, struct exec *x);
+/* The running command under that channel, or NULL. */
+struct exec *session_exec_at(struct session *s, uint32_t channel);
+/* It runs from now on; it has ended. */
+void session_exec_begun(struct session *s, struct exec *x);
+void session_exec_ended(struct session *s, struct exec *x);
+/* One that waits goes away. */
+void session_exec_left(struct session *s, struct exec *x);
+
+/* --- session_state.c ---------------------------------------------------------------------------- */
+
+/* 0 or -errno: then there is no file of it. */
+int session_state_write(const struct session *s);
+void session_state_remove(const struct session *s);
+
+/* --- session_list.c ----------------------------------------------------------------------------- */
+
+struct jsonw;
+/* One as an object, all that is known of it. */
+void session_json(struct jsonw *j, const struct session *s);
+/* One as a line, and the names of its columns. */
+void session_line(FILE *f, const struct session *s);
+void session_line_head(FILE *f);
+/* The sessions of @uid, or with @all everybody's: the whole answer, allocated; NULL when out of memory. */
+char *session_list(struct manager *m, uid_t uid, bool all, bool json, size_t *ret_len);

@@ -1,0 +1,96 @@
+/*
+ * A file for each session, under its name, in STATE_DIR/sessions: what the next manager has to know of it and would
+ * learn from nobody who is to be believed. It is written whole under a name that no session can have, and then
+ * renamed. Nothing forces it to the disk: a crash of the machine ends all sandboxes too.
+ *
+ * The fields (wire.h): version, name, uid, login uid, pid, gid, profile, container, ttl_ms, opened, mounts, labels.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/wire.h"
+#include "manager/session.h"
+
+#define STATE_VERSION 1
+#define STATE_MAX (512 + PROTO_LABELS_MAX * (PROTO_LABEL_MAX + 8))
+/* A session's name does not begin with a dot. */
+#define NEW ".new"
+
+static int open_dir(const struct manager *m) {
+        char path[4096];
+        int fd;
+
+        snprintf(path, sizeof(path), "%s/sessions", m->options.state_dir);
+        fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0 && errno == ENOENT && mkdir(path, 0700) == 0)
+                fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        return fd < 0 ? -errno : fd;
+}
+
+static size_t encode(const struct session *s, uint8_t buf[STATE_MAX]) {
+        struct wire_out out;
+
+        wire_out_init(&out, buf, STATE_MAX);
+        wire_put_u16(&out, STATE_VERSION);
+        wire_put_str(&out, s->name);
+        wire_put_u32(&out, s->owner.uid);
+        wire_put_u32(&out, s->owner.loginuid);
+        wire_put_u32(&out, (uint32_t)s->owner.pid);
+        wire_put_u32(&out, s->gid);
+        wire_put_str(&out, s->pool->name);
+        wire_put_str(&out, s->container);
+        wire_put_u64(&out, s->ttl_ms);
+        wire_put_u64(&out, s->opened);
+        wire_put_u8(&out, s->mounts);
+        wire_put_u32(&out, s->n_labels);
+        for (uint32_t i = 0; i < s->n_labels; i++)
+                wire_put_str(&out, s->labels[i]);
+        if (out.bad)
+                abort(); /* every field has a bound, and STATE_MAX holds them all */
+        return out.len;
+}
+
+static int write_all(int fd, const uint8_t *p, size_t len) {
+        while (len > 0) {
+                ssize_t n = write(fd, p, len);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return -errno;
+                p += n;
+                len -= (size_t)n;
+        }
+        return 0;
+}
+
+int session_state_write(const struct session *s) {
+        uint8_t buf[STATE_MAX];
+        size_t len = encode(s, buf);
+        _cleanup_fd_ int dir = open_dir(s->m), fd = -1;
+        int r;
+
+        if (dir < 0)
+                return dir;
+        fd = openat(dir, NEW, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd < 0)
+                return -errno;
+        r = write_all(fd, buf, len);
+        if (r == 0 && renameat(dir, NEW, dir, s->name) < 0)
+                r = -errno;
+        if (r < 0)
+                unlinkat(dir, NEW, 0);
+        return r;
+}
+
+void session_state_remove(const struct session *s) {
+        _cleanup_fd_ int dir = open_dir(s->m);
+
+        if (dir >= 0)
+                unlinkat(dir, s->name, 0);
+}
