@@ -9,6 +9,8 @@
 
 static enum log_priority max_level = LOG_P_INFO;
 static const char *program_name = "hermes-sandbox";
+static void (*also_to)(void *userdata, enum log_priority level, const char *line, size_t len);
+static void *also_userdata;
 
 void log_init(const char *program) {
         program_name = program;
@@ -16,6 +18,12 @@ void log_init(const char *program) {
 
 void log_set_level(enum log_priority level) {
         max_level = level;
+}
+
+void log_also(void (*also)(void *userdata, enum log_priority level, const char *line, size_t len),
+              void *userdata) {
+        also_to = also;
+        also_userdata = userdata;
 }
 
 void log_line(enum log_priority level, const char *fmt, ...) {
@@ -38,6 +46,9 @@ void log_line(enum log_priority level, const char *fmt, ...) {
                         *p = '?';
         n = strlen(line);
         line[n++] = '\n';
-        if (write(STDERR_FILENO, line, n) < 0)
-                return; /* nowhere to say so */
+        if (write(STDERR_FILENO, line, n) < 0) {
+                /* nowhere to say so */
+        }
+        if (also_to)
+                also_to(also_userdata, level, line + head, n - 1 - (size_t)head);
 }

@@ -145,10 +145,6 @@ void config_unenforced(const struct config *c, void (*say)(void *userdata, const
                 say(userdata, "waf_mode: unenforced (no MCP server in this version)");
         if (c->allowed_file_paths[0])
                 say(userdata, "allowed_file_paths: unenforced (no host mounts in this version)");
-        if (c->log_file[0])
-                say(userdata,
-                    "logging.file: unenforced (the daemons write to the journal, or without systemd to "
-                    "/var/log/hermes-sandbox-daemons, in this version)");
         for (size_t i = 0; i < c->n_profiles; i++) {
                 char line[192];
 

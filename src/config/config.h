@@ -96,9 +96,9 @@ struct config {
         char **allowed_file_paths; /* NULL-terminated, absolute */
 
         enum log_level log_level;
-        uint32_t log_backup_count;
+        uint32_t log_backup_count; /* of the trail and of log_file */
         uint64_t log_max_bytes;
-        char *log_file; /* a file name below /var/log/hermes-sandbox, "": journal or stderr only */
+        char *log_file; /* the manager's: a file name below /var/log/hermes-sandbox, "": journal or stderr only */
 
         enum tristate audit_required;
         char *audit_file; /* absolute: the readable trail */

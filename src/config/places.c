@@ -45,6 +45,7 @@ int config_places_user(struct config_places *ret, struct errmsg *e) {
                 .manager_run = joined(run, "hermes-sandbox"),
                 .engine_run = joined(run, "hermes-sandbox-engine"),
                 .manager_state = joined(state, "hermes-sandbox"),
+                .manager_log = joined(state, "hermes-sandbox"),
                 .engine_state = joined(state, "hermes-sandbox-engine"),
                 .engine_socket = joined(run, "hermes-sandbox-engine/engine.sock"),
         };
@@ -63,6 +64,7 @@ int config_places_find(bool single_user, struct config_places *ret, struct errms
                 .manager_run = "/run/hermes-sandbox",
                 .engine_run = "/run/hermes-sandbox-engine",
                 .manager_state = "/var/lib/hermes-sandbox",
+                .manager_log = "/var/log/hermes-sandbox",
                 .engine_state = "/var/lib/hermes-sandbox-engine",
                 .engine_socket = "/run/hermes-sandbox-engine/engine.sock",
         };

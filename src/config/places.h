@@ -14,6 +14,7 @@ struct config_places {
         const char *config_dir;  /* the user's drop-ins */
         const char *manager_run, *engine_run; /* in $XDG_RUNTIME_DIR */
         const char *manager_state, *engine_state;
+        const char *manager_log;   /* the folder of logging.file */
         const char *engine_socket; /* of the broker */
 };
 

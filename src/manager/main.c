@@ -19,6 +19,7 @@ static const char usage[] =
         "  --runtime-dir DIR     pool.sock (/run/hermes-sandbox)\n"
         "  --engine-socket PATH  of hermes-engined (/run/hermes-sandbox-engine/engine.sock)\n"
         "  --state-dir DIR       which execs are open (/var/lib/hermes-sandbox)\n"
+        "  --log-dir DIR         the file that logging.file names (/var/log/hermes-sandbox)\n"
         "  --drain SECONDS       how long commands may go on after SIGTERM (30)\n"
         "  --user                the pair of a single user: no privilege separation, no kernel audit trail, and all\n"
         "                        places are below the XDG folders\n"
@@ -35,6 +36,7 @@ static const struct option long_options[] = {
         { "runtime-dir", required_argument, NULL, 'r' },
         { "engine-socket", required_argument, NULL, 'e' },
         { "state-dir", required_argument, NULL, 's' },
+        { "log-dir", required_argument, NULL, 'l' },
         { "drain", required_argument, NULL, 't' },
         { "user", no_argument, NULL, 'U' },
         { "help", no_argument, NULL, 'h' },
@@ -68,6 +70,7 @@ static int fill_in(struct manager_options *o) {
         o->runtime_dir = o->runtime_dir ?: places.manager_run;
         o->engine_socket = o->engine_socket ?: places.engine_socket;
         o->state_dir = o->state_dir ?: places.manager_state;
+        o->log_dir = o->log_dir ?: places.manager_log;
         if (r == 0 && o->single_user)
                 r = config_places_make(o->runtime_dir, 0700, &e);
         if (r == 0 && o->single_user)
@@ -97,6 +100,9 @@ int main(int argc, char **argv) {
                         break;
                 case 's':
                         o.state_dir = optarg;
+                        break;
+                case 'l':
+                        o.log_dir = optarg;
                         break;
                 case 't':
                         if (!read_seconds(optarg, &o.drain_ms))

@@ -227,17 +227,6 @@ static int on_tick(sd_event_source *s, uint64_t usec, void *userdata) {
 
 /* --- reload -------------------------------------------------------------------------------------- */
 
-static void apply_log_level(const struct config *c) {
-        static const enum log_priority levels[] = {
-                [LOG_LEVEL_DEBUG] = LOG_P_DEBUG,
-                [LOG_LEVEL_INFO] = LOG_P_INFO,
-                [LOG_LEVEL_WARNING] = LOG_P_WARNING,
-                [LOG_LEVEL_ERROR] = LOG_P_ERROR,
-        };
-
-        log_set_level(levels[c->log_level]);
-}
-
 static int on_reload(sd_event_source *s, const struct signalfd_siginfo *si, void *userdata) {
         struct manager *m = userdata;
         struct config *c, *old = m->config;
@@ -250,7 +239,7 @@ static int on_reload(sd_event_source *s, const struct signalfd_siginfo *si, void
                 log_line(LOG_P_ERROR, "reload refused, the config in force stays: %s", e.text);
         else {
                 m->config = c;
-                apply_log_level(c);
+                logfile_set(&m->logfile, m->options.log_dir, c);
                 pools_update(m);
                 config_free(old);
                 log_line(LOG_P_INFO, "the config was read again");
@@ -336,7 +325,7 @@ static int set_up(struct manager *m, struct errmsg *e) {
         char state_file[4096];
         int r;
 
-        apply_log_level(m->config);
+        logfile_set(&m->logfile, m->options.log_dir, m->config);
         snprintf(state_file, sizeof(state_file), "%s/execs", m->options.state_dir);
         r = audit_new(m->config, may_audit(), state_file, &m->audit, e);
         if (r < 0)
@@ -392,6 +381,7 @@ static void tear_down(struct manager *m) {
         close_fd(m->listen_fd);
         audit_free(m->audit);
         config_free(m->config);
+        logfile_done(&m->logfile);
         m->event = sd_event_unref(m->event);
 }
 

@@ -4,7 +4,6 @@
  *
  *     main.c      options
  *     manager.c   start, signals, reload
- *     stop.c      the end: drained, then stopped
  *     lastword.c  the start has failed, and somebody asks
  *     conn.c      a framed connection
  *     peer.c      who is at the other end of a socket, and may they
@@ -21,7 +20,7 @@
  *     rate.c      commands a second
  *     broker.c    the requests to hermes-engined
  *     status.c    what is there; layers.c: what is really enforced
- *     audit.c …   the two trails
+ *     audit.c …   the two trails; logfile.c: the log; rotate.c: the files of both
  *
  * One thread, one sd-event loop, nothing blocks but the write of an audit record. Ownership: a pool owns
  * its sandboxes, the manager owns clients, execs and sessions; an exec points to its client (NULL once the
@@ -42,6 +41,7 @@
 #include "manager/audit.h"
 #include "manager/broker.h"
 #include "manager/conn.h"
+#include "manager/logfile.h"
 #include "manager/peer.h"
 #include "manager/rate.h"
 
@@ -68,7 +68,8 @@ struct manager_options {
         const char *runtime_dir;   /* pool.sock */
         const char *engine_socket; /* of hermes-engined */
         const char *state_dir;
-        uint64_t drain_ms; /* how long commands may go on after SIGTERM */
+        const char *log_dir; /* logging.file */
+        uint64_t drain_ms;   /* how long commands may go on after SIGTERM */
         bool single_user; /* no account but our own may use it, and nothing separates us from the broker */
 };
 
@@ -107,6 +108,7 @@ struct manager {
         char notified[160];  /* what systemd was told last */
         uint64_t started_ms;
         uint64_t n_done, n_rejected, n_suppressed, n_hits;
+        struct logfile logfile;
 };
 
 uint64_t now_ms(void);

@@ -11,12 +11,10 @@
 #include "manager/trail.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,20 +23,16 @@
 #include "common/cleanup.h"
 #include "common/escape.h"
 #include "manager/audit_command.h"
+#include "manager/rotate.h"
 
 #define TAIL_MAX 65536
 
 struct trail {
-        int fd;
-        char *path;
-        uint32_t backups;
-        uint64_t max_bytes;
-        uint64_t size;
+        struct rotate file;
         uint64_t seq;
         char prev[TRAIL_HASH + 1];
         uint64_t lines;
         uint64_t lost; /* lines that could not be written since the last one that could */
-        bool cut;      /* the file ends in a part of a line that could not be taken back */
 };
 
 static void hash_line(const void *line, size_t len, char ret[TRAIL_HASH + 1]) {
@@ -49,31 +43,6 @@ static void hash_line(const void *line, size_t len, char ret[TRAIL_HASH + 1]) {
         sha256_update(&ctx, len, line);
         sha256_digest(&ctx, sizeof(digest), digest);
         audit_hex(digest, ret);
-}
-
-/* Regular, no symlink, not blocking on a FIFO; *ret_size is its size. */
-static int open_file(const char *path, int flags, uint64_t *ret_size) {
-        _cleanup_fd_ int fd = open(path, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0640);
-        struct stat st;
-
-        if (fd < 0 || fstat(fd, &st) < 0)
-                return -errno;
-        if (!S_ISREG(st.st_mode))
-                return -ENOTSUP;
-        /* Against a umask that would keep the group adm out. */
-        if ((flags & O_EXCL) && fchmod(fd, 0640) < 0)
-                return -errno;
-        *ret_size = (uint64_t)st.st_size;
-        return take_fd(&fd);
-}
-
-/* The current file; made if it is missing. */
-static int open_current(const char *path, uint64_t *ret_size) {
-        int fd = open_file(path, O_RDWR | O_APPEND, ret_size);
-
-        if (fd == -ENOENT)
-                fd = open_file(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL, ret_size);
-        return fd;
 }
 
 /* The number in a line of ours that ends with " seq=N prev=HEX"; 0 for any other line. */
@@ -149,68 +118,13 @@ static int read_backup_tip(struct trail *t) {
         uint64_t size;
         ssize_t n;
 
-        if (snprintf(path, sizeof(path), "%s.1", t->path) >= (int)sizeof(path))
+        if (snprintf(path, sizeof(path), "%s.1", t->file.path) >= (int)sizeof(path))
                 return -ENAMETOOLONG;
-        fd = open_file(path, O_RDONLY, &size);
+        fd = rotate_open_read(path, &size);
         if (fd < 0)
                 return fd == -ENOENT ? 0 : fd;
         n = size > 0 ? read_tip(t, fd, size) : 0;
         return n < 0 ? (int)n : 0;
-}
-
-/* Writes all or nothing; -errno. */
-static int append(struct trail *t, const char *p, size_t len) {
-        size_t done = 0;
-        int r;
-
-        while (done < len) {
-                ssize_t n = write(t->fd, p + done, len - done);
-
-                if (n > 0) {
-                        done += (size_t)n;
-                        continue;
-                }
-                if (n < 0 && errno == EINTR)
-                        continue;
-                r = n < 0 ? -errno : -ENOSPC;
-                if (done > 0 && ftruncate(t->fd, (off_t)t->size) < 0) {
-                        t->size += done;
-                        t->cut = true;
-                }
-                return r;
-        }
-        t->size += len;
-        return 0;
-}
-
-/* path.N goes, each of the others moves one up, and a new file takes their place. The new file is there
- * before anything moves: without room for it the old one stays in use, too large, which is better than
- * no line. */
-static int rotate(struct trail *t) {
-        char from[PATH_MAX], to[PATH_MAX], new[PATH_MAX];
-        _cleanup_fd_ int fd = -1;
-        uint64_t size;
-
-        snprintf(new, sizeof(new), "%s.new", t->path);
-        unlink(new);
-        fd = open_file(new, O_RDWR | O_APPEND | O_CREAT | O_EXCL, &size);
-        if (fd < 0)
-                return fd;
-        for (uint32_t i = t->backups; i > 0; i--) {
-                if (i > 1)
-                        snprintf(from, sizeof(from), "%s.%" PRIu32, t->path, i - 1);
-                else
-                        snprintf(from, sizeof(from), "%s", t->path);
-                snprintf(to, sizeof(to), "%s.%" PRIu32, t->path, i);
-                if (rename(from, to) < 0 && errno != ENOENT)
-                        return -errno;
-        }
-        if (rename(new, t->path) < 0)
-                return -errno;
-        close(t->fd);
-        t->fd = take_fd(&fd);
-        t->size = size;
-        return 0;
 }
 
 static void put_time(struct text *x) {
@@ -237,9 +151,9 @@ static int write_line(struct trail *t, const char *body, bool torn) {
         text_add(&x, "\n", 1);
         if (x.bad)
                 return -EMSGSIZE;
-        if (!torn && t->backups > 0 && t->max_bytes > 0 && t->size > 0 && t->size + x.len > t->max_bytes)
-                rotate(t);
-        r = append(t, x.p, x.len);
+        if (!torn && rotate_due(&t->file, x.len))
+                rotate_now(&t->file);
+        r = rotate_append(&t->file, x.p, x.len);
         if (r < 0)
                 return r;
         t->seq++;
@@ -254,9 +168,9 @@ static int take_up(struct trail *t) {
         char body[64];
         ssize_t torn;
 
-        if (t->size == 0)
+        if (t->file.size == 0)
                 return read_backup_tip(t);
-        torn = read_tip(t, t->fd, t->size);
+        torn = read_tip(t, t->file.fd, t->file.size);
         if (torn < 0)
                 return (int)torn;
         if (t->seq < seq)
@@ -272,23 +186,20 @@ int trail_open(const char *path, uint32_t backups, uint64_t max_bytes, struct tr
         struct trail *t;
         int r;
 
-        if (strlen(path) + sizeof(".4294967295") > PATH_MAX)
-                return errmsg_set(e, -ENAMETOOLONG, "audit trail %s: the path is too long", path);
         t = calloc(1, sizeof(*t));
         if (!t)
                 return errmsg_set(e, -ENOMEM, "audit trail %s: out of memory", path);
-        t->fd = -1;
-        t->backups = backups;
-        t->max_bytes = max_bytes;
+        t->file.fd = -1;
         memset(t->prev, '0', TRAIL_HASH);
-        t->path = strdup(path);
-        r = t->path ? open_current(path, &t->size) : -ENOMEM;
-        if (r >= 0) {
-                t->fd = r;
+        r = rotate_init(&t->file, path, backups, max_bytes);
+        if (r == 0)
+                r = rotate_open(&t->file);
+        if (r == 0)
                 r = take_up(t);
-        }
         if (r < 0) {
                 trail_free(t);
+                if (r == -ENAMETOOLONG)
+                        return errmsg_set(e, r, "audit trail %s: the path is too long", path);
                 if (r == -ENOTSUP || r == -ELOOP)
                         return errmsg_set(e, r, "audit trail %s: not a regular file; move it away",
                                           path);
@@ -304,8 +215,7 @@ int trail_open(const char *path, uint32_t backups, uint64_t max_bytes, struct tr
 void trail_free(struct trail *t) {
         if (!t)
                 return;
-        close_fd(t->fd);
-        free(t->path);
+        rotate_done(&t->file);
         free(t);
 }
 
@@ -315,11 +225,11 @@ int trail_ready(struct trail *t) {
 
         if (t->lost == 0)
                 return 0;
-        if (t->cut) {
+        if (t->file.cut) {
                 r = take_up(t);
                 if (r < 0)
                         return r;
-                t->cut = false;
+                t->file.cut = false;
         }
         snprintf(body, sizeof(body), "LOST lines=%" PRIu64, t->lost);
         r = write_line(t, body, false);

@@ -60,7 +60,7 @@ it_sandboxd() {
 		--bounding-set=-all,+audit_write --no-new-privs \
 		"$HST_RUN/bin/hermes-sandboxd" --config "$HST_DIR/etc/sandbox.yaml" \
 		--config-dir "$HST_DIR/etc/sandbox.d" --runtime-dir "$HST_DIR/run" \
-		--engine-socket "$HST_DIR/engine/engine.sock" --state-dir "$HST_DIR/state"
+		--engine-socket "$HST_DIR/engine/engine.sock" --state-dir "$HST_DIR/state" --log-dir "$HST_DIR/log"
 	it_up sandboxd "$HST_DIR/run/pool.sock"
 }
 
