@@ -211,6 +211,7 @@ int audit_rejected(struct audit *a, const struct audit_exec *x, const char *reas
         struct text t;
         int r, k;
 
+        tally_add(&a->counts.rejected, reason, 1);
         audit_command_read(&c, x->args_wire, x->args_len, x->n_args, x->shell);
         audit_open_exec_fill(&o, x, &c);
         text_init(&t, buf, sizeof(buf));

@@ -15,6 +15,7 @@
 #include "common/errmsg.h"
 #include "common/proto.h"
 #include "config/config.h"
+#include "manager/tally.h"
 
 struct audit;
 
@@ -111,8 +112,9 @@ int audit_pool(struct audit *a, bool start, unsigned containers);
 /* Writes the missing end records (res=unknown) of execs that an earlier life left open. */
 int audit_recover(struct audit *a);
 
-/* Bytes and records written since the start, for status and tests. */
+/* Records and lines written since the start, and what audit_rejected() was called for, by reason. */
 struct audit_counts {
         uint64_t kernel_records, trail_lines, failures;
+        struct tally rejected;
 };
 void audit_counts(const struct audit *a, struct audit_counts *ret);

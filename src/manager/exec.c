@@ -126,6 +126,7 @@ void exec_assign(struct exec *x, struct sandbox *sb) {
         scrub = !x->session && pool_scrubs(x->pool, sb);
         order = order_encode(x->pool->profile, &x->request, x->args_len, !x->session, scrub, x->id,
                              &len);
+        stats_started(x, now_us());
         x->sandbox = sb;
         x->channel = sb->next_channel++;
         sandbox_begin(sb, x, scrub);
@@ -230,6 +231,7 @@ static void end(struct exec *x, const struct exited *e) {
         x->m->n_running--;
         x->m->n_done++;
         x->m->n_hits += x->pool_hit;
+        stats_ended(x, &r);
         if (x->session)
                 session_exec_ended(x->session, x);
         else

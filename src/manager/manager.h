@@ -4,6 +4,7 @@
  *
  *     main.c      options
  *     manager.c   start, signals, reload
+ *     stop.c      the end: drained, then stopped
  *     lastword.c  the start has failed, and somebody asks
  *     conn.c      a framed connection
  *     peer.c      who is at the other end of a socket, and may they
@@ -20,6 +21,8 @@
  *     rate.c      commands a second
  *     broker.c    the requests to hermes-engined
  *     status.c    what is there; layers.c: what is really enforced
+ *     stats.c …   what has happened: for people, as JSON (stats_text.c), as OpenMetrics (metrics.c)
+ *     top.c       what each sandbox uses, out of its cgroup (usage.c)
  *     audit.c …   the two trails; logfile.c: the log; rotate.c: the files of both
  *
  * One thread, one sd-event loop, nothing blocks but the write of an audit record. Ownership: a pool owns
@@ -44,6 +47,8 @@
 #include "manager/logfile.h"
 #include "manager/peer.h"
 #include "manager/rate.h"
+#include "manager/stats.h"
+#include "manager/usage.h"
 
 /* Connections of one uid, and of all. */
 #define CLIENTS_PER_UID 1024
@@ -108,6 +113,7 @@ struct manager {
         char notified[160];  /* what systemd was told last */
         uint64_t started_ms;
         uint64_t n_done, n_rejected, n_suppressed, n_hits;
+        struct stats stats;
         struct logfile logfile;
 };
 
@@ -151,6 +157,7 @@ struct pool {
         uint64_t retry_ms; /* after a failure: not before */
         unsigned failures;
         uint64_t n_scrubs, n_scrubs_failed;
+        struct pool_stats stats;
         char error[ERRMSG_MAX]; /* why the last attempt failed, "" when it did not */
         char probe[4096];       /* what the last agent said of its confinement */
 };
@@ -267,6 +274,7 @@ struct sandbox {
         struct session *session; /* whose it is, while it is leased */
         bool ready;              /* its agent has said HELLO */
         bool held;               /* and which detached commands it has */
+        struct usage_sample usage;
 };
 
 /* Is it of the recipe in force, and not too old? Else no command gets it any more. */

@@ -161,6 +161,7 @@ static int on_scrubbed(struct sandbox *sb, const struct frame *f) {
         if (sb->state != SANDBOX_SCRUBBING || sb->spent || scrubbed_decode(f->payload, f->len, &s) < 0)
                 return -EPROTO;
         p->n_scrubs++;
+        stats_scrubbed(p, s.check);
         /* A line that could not be written shows in the audit counters, and no command is started on it. */
         (void)audit_scrubbed(p->m->audit, sb->id, sb->last_exec, &s);
         if (s.check != SCRUB_CLEAN) {

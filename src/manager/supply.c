@@ -91,6 +91,7 @@ static void created(void *userdata, const struct engine_msg *m, int fd) {
 
         p->n_creating--;
         p->m->n_creating--;
+        stats_created(p, m->type == ENGINE_CREATED);
         if (m->type != ENGINE_CREATED) {
                 close_fd(fd);
                 if (m->type == ENGINE_FAILED && m->error == ENGINE_E_NO_IMAGE)
