@@ -121,12 +121,11 @@ static void text_commands(FILE *f, const struct all *a) {
                 if (s->ended[i])
                         put(&l, cause_name(i), s->ended[i]);
         put_end(&l);
-        fprintf(f,
-                "  started in a warm sandbox %" PRIu64 ", in a cold one %" PRIu64
-                "; after waiting %" PRIu64,
-                s->warm, s->cold, s->waited);
+        fprintf(f, "  started in a warm sandbox %" PRIu64 ", in a cold one %" PRIu64 "\n", s->warm,
+                s->cold);
+        fprintf(f, "  of these had waited in the queue: %" PRIu64, s->waited);
         if (s->waited)
-                fprintf(f, " (%" PRIu64 " ms each)", s->waited_us / s->waited / 1000);
+                fprintf(f, ", %" PRIu64 " ms on average", s->waited_us / s->waited / 1000);
         fprintf(f, "\n  output: stdout %" PRIu64 " bytes, stderr %" PRIu64 " bytes\n", s->bytes[0],
                 s->bytes[1]);
         text_latency(f, "from the request to the start:", &s->start);
@@ -167,7 +166,7 @@ static void text(FILE *f, const struct manager *m, const struct all *a) {
                 a->audit.kernel_records, a->audit.trail_lines, a->audit.failures);
         LIST_FOREACH(p, &m->pools, link)
         if (ended(&p->stats) || p->stats.created)
-                fprintf(f, "profile %s: %" PRIu64 " commands, %" PRIu64 " warm, %" PRIu64 " cold\n",
+                fprintf(f, "profile %.24s: %" PRIu64 " commands, %" PRIu64 " warm, %" PRIu64 " cold\n",
                         p->name, ended(&p->stats), p->stats.warm, p->stats.cold);
 }
 

@@ -109,7 +109,7 @@ static const char *owner_cell(const struct row *r, char cell[CELL]) {
 
         if (!r->owned)
                 return "-";
-        if (pw && strlen(pw->pw_name) <= 8)
+        if (pw && strlen(pw->pw_name) <= 10)
                 snprintf(cell, CELL, "%s", pw->pw_name);
         else
                 snprintf(cell, CELL, "%u", (unsigned)r->sb->owner);
@@ -128,7 +128,7 @@ static const char *cpu_cell(const struct row *r, char cell[CELL]) {
 static void text_row(FILE *f, const struct row *r) {
         char c[7][CELL];
 
-        fprintf(f, "%-8.8s %-9s %-12.12s %-8.8s %3u %4s %7s %5s/%-5s %4s %4s\n", r->sb->pool->name,
+        fprintf(f, "%-8.8s %-9s %-10.10s %-10.10s %3u %4s %7s %5s/%-5s %4s %4s\n", r->sb->pool->name,
                 r->state, r->session[0] ? r->session : "-", owner_cell(r, c[0]), r->commands,
                 cpu_cell(r, c[1]), time_cell(r->u.cpu_us, c[2]), size_cell(r->u.memory_bytes, c[3]),
                 size_cell(r->u.memory_max_bytes, c[4]), count_cell(r->u.pids, c[5]),
@@ -198,7 +198,7 @@ char *top_text(struct manager *m, uid_t uid, bool all, bool json, size_t *ret_le
                 jsonw_done(&j);
                 fputc('\n', f);
         } else {
-                fprintf(f, "%-8s %-9s %-12s %-8s %3s %4s %7s %11s %4s %4s\n", "PROFILE", "STATE",
+                fprintf(f, "%-8s %-9s %-10s %-10s %3s %4s %7s %11s %4s %4s\n", "PROFILE", "STATE",
                         "SESSION", "OWNER", "CMD", "CPU%", "TIME", "MEM/LIMIT  ", "PIDS", "AGE");
                 rows(m, uid, all, f, NULL);
         }
