@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/cli_opts.h"
+#include "common/escape.h"
 #include "common/exitcode.h"
 
 static int run_config(const struct cli *c, int argc, char **argv);
@@ -21,6 +22,7 @@ static int run_help(const struct cli *c, int argc, char **argv);
 
 static const struct cli_command config_command = {
         .name = "config",
+        .group = CLI_ADMINISTER,
         .summary = "check the configuration, or show what is in force",
         .help = "usage: hermes-sandbox config check [FILE]\n"
                 "       hermes-sandbox config show\n"
@@ -38,6 +40,7 @@ static const struct cli_command config_command = {
 
 static const struct cli_command audit_command = {
         .name = "audit",
+        .group = CLI_ADMINISTER,
         .summary = "who ran what, and what was refused; check the trails",
         .help = "usage: hermes-sandbox audit [--since T] [--until T] [--user U] [--session S] [--exec ID]\n"
                 "                            [--failed] [--summary] [--json] [--full]\n"
@@ -59,6 +62,7 @@ static const struct cli_command audit_command = {
 
 static const struct cli_command version_command = {
         .name = "version",
+        .group = CLI_ADMINISTER,
         .summary = "print the version",
         .help = "usage: hermes-sandbox version\n\nexample:\n  hermes-sandbox version\n",
         .run = run_version,
@@ -66,14 +70,19 @@ static const struct cli_command version_command = {
 
 static const struct cli_command help_command = {
         .name = "help",
+        .group = CLI_ADMINISTER,
         .summary = "this list, or a command's own help",
         .help = "usage: hermes-sandbox help [COMMAND]\n\nexample:\n  hermes-sandbox help exec\n",
         .run = run_help,
 };
 
+/* Those of a group in the order in which the list has them. */
 static const struct cli_command *const commands[] = {
-        &cli_exec_command, &cli_status_command, &cli_start_command, &cli_stop_command,
-        &config_command,   &audit_command,      &version_command,   &help_command,
+        &cli_exec_command,  &cli_session_command, &cli_ps_command,     &cli_attach_command,
+        &cli_wait_command,  &cli_kill_command,    &cli_status_command, &cli_top_command,
+        &cli_stats_command, &cli_metrics_command, &cli_logs_command,   &cli_start_command,
+        &cli_stop_command,  &config_command,      &audit_command,      &version_command,
+        &help_command,
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
@@ -89,8 +98,9 @@ void cli_error(const char *fmt, ...) {
         va_end(ap);
         len = strlen(line);
         for (size_t i = start; i < len; i++)
-                if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
+                if (line[i] == '\n' || line[i] == '\t')
                         line[i] = '?';
+        cli_disarm(line + start, len - start);
         line[len] = '\n';
         cli_write_all(STDERR_FILENO, line, len + 1);
 }
@@ -115,30 +125,43 @@ static const struct cli_command *find(const char *name) {
         return NULL;
 }
 
-static int say_overview(void) {
-        char text[2048];
-        size_t len = 0;
+static void add_group(struct text *t, enum cli_group group, const char *heading) {
+        bool any = false;
 
-        len += (size_t)snprintf(text + len, sizeof(text) - len,
-                                "usage: hermes-sandbox [--socket PATH] COMMAND ...\n"
-                                "\n"
-                                "Runs commands in warm, throw-away containers.\n"
-                                "\n"
-                                "commands:\n");
-        for (size_t i = 0; i < N_COMMANDS; i++)
-                len += (size_t)snprintf(text + len, sizeof(text) - len, "  %-9s%s\n", commands[i]->name,
-                                        commands[i]->summary);
-        snprintf(text + len, sizeof(text) - len,
-                 "\n"
-                 "The manager's socket: --socket PATH, else $HERMES_SANDBOX_SOCKET, else\n"
-                 "$XDG_RUNTIME_DIR/hermes-sandbox/pool.sock if it exists, else\n"
-                 "/run/hermes-sandbox/pool.sock.\n"
-                 "\n"
-                 "examples:\n"
-                 "  hermes-sandbox exec 'echo hello; id'\n"
-                 "  hermes-sandbox status\n"
-                 "  hermes-sandbox help exec\n");
-        return cli_say(text);
+        for (size_t i = 0; i < N_COMMANDS; i++) {
+                if (commands[i]->group != group)
+                        continue;
+                if (!any)
+                        text_addf(t, "\n%s:\n", heading);
+                any = true;
+                text_addf(t, "  %-9s%s\n", commands[i]->name, commands[i]->summary);
+        }
+}
+
+static int say_overview(void) {
+        char buf[4096];
+        struct text t;
+
+        text_init(&t, buf, sizeof(buf));
+        text_addf(&t, "usage: hermes-sandbox [--socket PATH] COMMAND ...\n"
+                      "\n"
+                      "Runs commands in warm, throw-away containers.\n");
+        add_group(&t, CLI_RUN, "run");
+        add_group(&t, CLI_SESSIONS, "sessions");
+        add_group(&t, CLI_FILES, "files");
+        add_group(&t, CLI_LOOK, "look");
+        add_group(&t, CLI_ADMINISTER, "administer");
+        text_addf(&t, "\n"
+                      "The manager's socket: --socket PATH, else $HERMES_SANDBOX_SOCKET, else\n"
+                      "$XDG_RUNTIME_DIR/hermes-sandbox/pool.sock if it exists, else\n"
+                      "/run/hermes-sandbox/pool.sock.\n"
+                      "\n"
+                      "examples:\n"
+                      "  hermes-sandbox exec 'echo hello; id'\n"
+                      "  hermes-sandbox exec -it --session work --open bash\n"
+                      "  hermes-sandbox status\n"
+                      "  hermes-sandbox help exec\n");
+        return cli_say(buf);
 }
 
 static int run_version(const struct cli *c, int argc, char **argv) {

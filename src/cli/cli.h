@@ -19,8 +19,12 @@ struct cli {
         const char *socket;        /* --socket, or NULL */
 };
 
+/* The headings under which the list of commands has them, in this order. */
+enum cli_group { CLI_RUN, CLI_SESSIONS, CLI_FILES, CLI_LOOK, CLI_ADMINISTER };
+
 struct cli_command {
         const char *name;
+        enum cli_group group;
         const char *summary;                                    /* one line for the list of commands */
         const char *help;                                       /* text of --help, with examples */
         int (*run)(const struct cli *c, int argc, char **argv); /* argv[0] is the command's name */
@@ -31,6 +35,11 @@ int cli_main(struct cli *c, int argc, char **argv);
 
 /* One line on stderr, "hermes-sandbox: …", control characters made harmless, in one write. */
 __attribute__((format(printf, 1, 2))) void cli_error(const char *fmt, ...);
+
+/* Makes what could drive a terminal harmless, in place: control characters, C0 but newline and tab, and C1;
+ * what turns the direction of text; bytes that are no UTF-8. Each becomes '?'s of the same length. Returns the
+ * bytes that are whole characters: less than @len where a character goes on behind it. */
+size_t cli_disarm(char *text, size_t len);
 
 /* Writes all of @text to stdout. Returns 0, or EXIT_SANDBOX after a line on stderr. */
 int cli_say(const char *text);
@@ -51,6 +60,15 @@ ssize_t cli_write_move(int fd, int from, size_t len);
 int cli_write_failed(const char *what, int r);
 
 extern const struct cli_command cli_exec_command;
+extern const struct cli_command cli_ps_command;
+extern const struct cli_command cli_attach_command;
+extern const struct cli_command cli_wait_command;
+extern const struct cli_command cli_kill_command;
+extern const struct cli_command cli_session_command;
 extern const struct cli_command cli_status_command;
+extern const struct cli_command cli_top_command;
+extern const struct cli_command cli_stats_command;
+extern const struct cli_command cli_metrics_command;
+extern const struct cli_command cli_logs_command;
 extern const struct cli_command cli_start_command;
 extern const struct cli_command cli_stop_command;

@@ -64,38 +64,50 @@ static size_t whole_chars(const struct cli_captured *c) {
         return c->len < c->bytes ? utf8_whole(c->p, c->len) : c->len;
 }
 
+/* @c is NULL where nothing was asked for. */
 static void put_stream(struct jsonw *j, const char *name, const struct cli_captured *c, bool known,
                        uint64_t bytes, uint64_t lines) {
-        size_t len = whole_chars(c);
-        bool text = utf8_valid(c->p, len);
+        size_t len = c ? whole_chars(c) : 0;
+        bool text = !c || utf8_valid(c->p, len);
         char key[32];
 
         jsonw_key(j, name);
-        if (text)
+        if (!c)
+                jsonw_null(j);
+        else if (text)
                 jsonw_strn(j, c->p, len);
         else
                 jsonw_base64(j, c->p, c->len);
         snprintf(key, sizeof(key), "%s_encoding", name);
-        key_str(j, key, text ? "utf-8" : "base64");
+        key_str(j, key, !c ? NULL : text ? "utf-8" : "base64");
         snprintf(key, sizeof(key), "%s_bytes", name);
-        key_uint(j, key, known ? bytes : c->bytes);
+        key_known(j, key, known || c, known ? bytes : c ? c->bytes : 0);
         snprintf(key, sizeof(key), "%s_lines", name);
-        key_uint(j, key, known ? lines : c->lines);
+        key_known(j, key, known || c, known ? lines : c ? c->lines : 0);
 }
 
 static const char *cause_of(const struct cli_outcome *o) {
         if (o->end == CLI_END_RESULT)
                 return cause_name(o->result.cause);
+        if (o->end == CLI_END_DETACHED)
+                return NULL;
         return cause_name(o->end == CLI_END_REJECT ? CAUSE_REJECTED : CAUSE_SANDBOX_LOST);
 }
 
 static const char *error_of(const struct cli_outcome *o) {
         if (o->end == CLI_END_RESULT)
                 return o->result.message;
+        if (o->end == CLI_END_DETACHED)
+                return NULL;
         return o->end == CLI_END_REJECT ? o->reject.message : o->error.text;
 }
 
-int cli_capture_print(const struct cli_capture *c, const struct cli_outcome *o, FILE *f) {
+static bool cut(const struct cli_captured *c) {
+        return c->len != c->bytes;
+}
+
+int cli_capture_print(const struct cli_capture *c, const struct cli_outcome *o, const char *session,
+                      bool offsets, FILE *f) {
         const struct result *r = &o->result;
         bool known = o->end == CLI_END_RESULT;
         struct jsonw j;
@@ -112,20 +124,24 @@ int cli_capture_print(const struct cli_capture *c, const struct cli_outcome *o, 
         /* The peak of a sandbox that served others before says nothing of this command. */
         key_known(&j, "sandbox_peak_bytes", known && !r->reused && r->sandbox_peak_bytes != 0,
                   r->sandbox_peak_bytes);
-        put_stream(&j, "stdout", &c->out, known, r->bytes[0], r->lines[0]);
-        put_stream(&j, "stderr", &c->err, known, r->bytes[1], r->lines[1]);
+        put_stream(&j, "stdout", c ? &c->out : NULL, known, r->bytes[0], r->lines[0]);
+        put_stream(&j, "stderr", c ? &c->err : NULL, known, r->bytes[1], r->lines[1]);
         jsonw_key(&j, "truncated");
         jsonw_bool(&j, known && r->truncated);
         jsonw_key(&j, "captured_truncated");
-        jsonw_bool(&j, c->out.len != c->out.bytes || c->err.len != c->err.bytes);
+        jsonw_bool(&j, c && (cut(&c->out) || cut(&c->err)));
         key_known(&j, "background_left", known, r->background_left);
         key_str(&j, "exec_id", known ? r->exec_id : o->exec_id);
         key_str(&j, "sandbox", known ? r->container_id : o->container_id);
         key_str(&j, "profile", known ? r->profile : o->profile);
-        key_str(&j, "session", known ? r->session : NULL);
+        key_str(&j, "session", known ? r->session : session);
         jsonw_key(&j, "pool_hit");
         jsonw_bool(&j, known ? r->pool_hit : o->pool_hit);
         key_str(&j, "error", error_of(o));
+        if (offsets) {
+                key_known(&j, "stdout_offset", o->attached, o->from[0]);
+                key_known(&j, "stderr_offset", o->attached, o->from[1]);
+        }
         jsonw_object_end(&j);
         if (fputc('\n', f) == EOF && j.error == 0)
                 j.error = -EIO;

@@ -1,5 +1,5 @@
 /*
- * exec --json: what the command wrote is kept in memory, bounded, and comes out in one JSON object.
+ * exec, attach and wait with --json: what the command wrote is kept in memory, bounded, and comes out in one JSON object.
  */
 #pragma once
 
@@ -26,6 +26,8 @@ struct cli_capture {
 /* One at a time: the buffers are static. */
 void cli_capture_init(struct cli_capture *c);
 
-/* Prints the object and a newline. The keys and their order never change; what is not known is null.
- * Returns 0 or -errno of the write. */
-int cli_capture_print(const struct cli_capture *c, const struct cli_outcome *o, FILE *f);
+/* Prints the object and a newline. The keys and their order never change; what is not known is null. @c is NULL
+ * where output was not asked for. @session ("": none) is what was asked for; a result knows better. With @offsets
+ * two more keys tell where the output begins. Returns 0 or -errno of the write. */
+int cli_capture_print(const struct cli_capture *c, const struct cli_outcome *o, const char *session,
+                      bool offsets, FILE *f);

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/exitcode.h"
@@ -112,21 +113,37 @@ static int explain(const struct cli *c, const char *path, int r, struct errmsg *
         return errmsg_set(e, EXIT_NO_MANAGER, "cannot connect to %s: %s", path, strerror(-r));
 }
 
-/* The user's own manager, where there is one. 0 when connected. A folder that belongs to someone else
- * (su keeps $XDG_RUNTIME_DIR) is no socket of this user. */
-static int try_user_socket(int fd, const char **ret_path) {
+/* The socket of the user's own manager, if there can be one. */
+static const char *user_socket(void) {
         static char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
         const char *dir = getenv("XDG_RUNTIME_DIR");
-        int r;
 
         if (!dir || dir[0] != '/' ||
             (size_t)snprintf(path, sizeof(path), "%s/hermes-sandbox/pool.sock", dir) >= sizeof(path))
+                return NULL;
+        return path;
+}
+
+/* 0 when connected. A folder that belongs to someone else (su keeps $XDG_RUNTIME_DIR) is no socket of this
+ * user. */
+static int try_user_socket(int fd, const char **ret_path) {
+        const char *path = user_socket();
+        int r;
+
+        if (!path)
                 return -ENOENT;
         r = try_connect(fd, path);
         if (r == -ENOTDIR || r == -EACCES)
                 return -ENOENT;
         *ret_path = path;
         return r;
+}
+
+bool cli_conn_is_users(const struct cli *c) {
+        const char *named = c->socket ? c->socket : getenv("HERMES_SANDBOX_SOCKET");
+        const char *path = user_socket();
+
+        return (!named || named[0] == '\0') && path && access(path, F_OK) == 0;
 }
 
 int cli_conn_open(struct cli_conn *conn, const struct cli *c, struct errmsg *e) {
@@ -158,16 +175,32 @@ int cli_conn_open(struct cli_conn *conn, const struct cli *c, struct errmsg *e) 
         return 0;
 }
 
-static int send_all(int fd, struct iovec *iov, size_t n) {
+/* @pass goes with the first bytes, unless it is negative. */
+static int send_all(int fd, struct iovec *iov, size_t n, int pass) {
+        union {
+                struct cmsghdr h;
+                char space[CMSG_SPACE(sizeof(int))];
+        } control;
+
         while (n > 0) {
                 struct msghdr m = { .msg_iov = iov, .msg_iovlen = n };
-                ssize_t sent = sendmsg(fd, &m, MSG_NOSIGNAL);
+                ssize_t sent;
 
+                if (pass >= 0) {
+                        control.h = (struct cmsghdr){ .cmsg_level = SOL_SOCKET,
+                                                      .cmsg_type = SCM_RIGHTS,
+                                                      .cmsg_len = CMSG_LEN(sizeof(int)) };
+                        memcpy(CMSG_DATA(&control.h), &pass, sizeof(int));
+                        m.msg_control = &control;
+                        m.msg_controllen = sizeof(control.space);
+                }
+                sent = sendmsg(fd, &m, MSG_NOSIGNAL);
                 if (sent < 0) {
                         if (errno == EINTR)
                                 continue;
                         return errno == EPIPE || errno == ECONNRESET ? 0 : -errno;
                 }
+                pass = -1;
                 while (n > 0 && (size_t)sent >= iov->iov_len) {
                         sent -= (ssize_t)iov->iov_len;
                         iov++;
@@ -182,6 +215,10 @@ static int send_all(int fd, struct iovec *iov, size_t n) {
 }
 
 int cli_conn_request(struct cli_conn *conn, uint8_t type, const void *payload, size_t len) {
+        return cli_conn_request_fd(conn, type, payload, len, -1);
+}
+
+int cli_conn_request_fd(struct cli_conn *conn, uint8_t type, const void *payload, size_t len, int fd) {
         const struct hello hello = {
                 .version = FRAME_VERSION,
                 .role = HELLO_CLIENT,
@@ -214,7 +251,7 @@ int cli_conn_request(struct cli_conn *conn, uint8_t type, const void *payload, s
                 iov[n++] = (struct iovec){ (uint8_t *)(uintptr_t)payload + off, take };
                 off += take;
         }
-        return send_all(conn->fd, iov, n);
+        return send_all(conn->fd, iov, n, fd);
 }
 
 int cli_conn_fill(struct cli_conn *conn, size_t max, int flags) {

@@ -35,6 +35,8 @@ int cli_conn_open(struct cli_conn *conn, const struct cli *c, struct errmsg *e);
  * as it takes. Returns 0, also when the manager has closed its end meanwhile: what it said before can
  * still be read. */
 int cli_conn_request(struct cli_conn *conn, uint8_t type, const void *payload, size_t len);
+/* The same, and @fd is passed along unless it is negative. It stays the caller's. */
+int cli_conn_request_fd(struct cli_conn *conn, uint8_t type, const void *payload, size_t len, int fd);
 
 /* Reads what is there, at most @max bytes, with the flags of recv(2). Returns 1, 0 at the end of the stream,
  * -EAGAIN or another -errno. Frames given out before are gone after it. */
@@ -51,6 +53,10 @@ bool cli_conn_begun(const struct cli_conn *conn, struct frame *ret, size_t *ret_
 size_t cli_conn_missing(const struct cli_conn *conn);
 /* Forgets what the buffer holds of it: the caller reads the rest from the socket. */
 void cli_conn_cut(struct cli_conn *conn);
+
+/* Is the manager that the user's own one, whose socket $XDG_RUNTIME_DIR has? What neither --socket nor the
+ * environment names is looked for there first. */
+bool cli_conn_is_users(const struct cli *c);
 
 /* One line on why EACCES: the caller, who is not in the group or only not yet. Exposed for tests:
  * @groups are the process's own. */

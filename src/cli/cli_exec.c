@@ -15,6 +15,7 @@
 #include "cli/cli_exec_args.h"
 #include "cli/cli_run.h"
 #include "cli/cli_script.h"
+#include "cli/cli_tty.h"
 #include "common/exitcode.h"
 
 static const char exec_help[] =
@@ -27,9 +28,14 @@ static const char exec_help[] =
         "\n"
         "options:\n"
         "  --profile P         the sandbox's profile (default: default)\n"
+        "  --session NAME      in the sandbox of that session, beside what runs there\n"
+        "  --open              open the session if there is none of that name\n"
+        "  -d, --detach        in a session: print the command's id and leave it running, see\n"
+        "                      hermes-sandbox help attach\n"
         "  -e, --env K[=V]     set a variable; K alone takes its value from here, if it is set here\n"
         "  -w, --workdir DIR   working directory in the sandbox, absolute\n"
         "  -i, --stdin         pass stdin on; without it the command reads /dev/null\n"
+        "  -t, --tty           a terminal for the command; -it for one that you type into\n"
         "  --script FILE       the line for sh -c is FILE's contents (-: stdin's), however long\n"
         "  --timeout D         end the command after D: 500ms, 2s, 5m, 1h or plain seconds\n"
         "  --json              one JSON object on stdout: exit code, cause, times, output\n"
@@ -45,51 +51,32 @@ static const char exec_help[] =
         "  hermes-sandbox exec --timeout 10s -e LANG -w /tmp 'make test'\n"
         "  hermes-sandbox exec --script build.sh\n"
         "  tar c . | hermes-sandbox exec -i 'tar t'\n"
+        "  hermes-sandbox exec --session work --open 'echo kept >/tmp/file'\n"
+        "  hermes-sandbox exec --session work --detach 'make >/tmp/log'\n"
+        "  hermes-sandbox exec --session work -it bash\n"
         "  hermes-sandbox exec --json 'exit 3'\n";
 
-static int fd_of(uint8_t stream) {
-        return stream == STREAM_STDOUT ? STDOUT_FILENO : STDERR_FILENO;
-}
-
-static int output_failed(uint8_t stream, int r) {
-        return cli_write_failed(
-                stream == STREAM_STDOUT ? "the command's stdout" : "the command's stderr", r);
-}
-
-/* Output as it comes, to our own stdout and stderr. */
-static int take_raw(struct cli_sink *s, uint8_t stream, const void *p, size_t len) {
-        int r = cli_write_all(fd_of(stream), p, len);
-
-        (void)s;
-        return r < 0 ? output_failed(stream, r) : 0;
-}
-
-static bool moves_raw(uint8_t stream) {
-        return cli_write_is_pipe(fd_of(stream));
-}
-
-static int move_raw(uint8_t stream, int from, size_t len, size_t *ret_moved) {
-        ssize_t n = cli_write_move(fd_of(stream), from, len);
-
-        if (n == 0 || n == -ECONNRESET)
-                return -ECONNRESET;
-        if (n < 0 && n != -EAGAIN)
-                return output_failed(stream, (int)n);
-        *ret_moved = n > 0 ? (size_t)n : 0;
+/* What fd 0 is to a command on a terminal, and how large that is. 0, or -EINVAL and a line in *e. */
+static int look_at_terminal(struct cli_exec_args *a, struct errmsg *e) {
+        if (a->input && !isatty(STDIN_FILENO))
+                return errmsg_set(
+                        e, -EINVAL,
+                        "exec: -it: stdin is no terminal: give -i alone to pass it on, or -t alone for a "
+                        "terminal that nobody types into");
+        cli_tty_size(&a->request.rows, &a->request.cols);
         return 0;
-}
-
-/* A refusal, ours or the manager's, as an outcome. */
-static void refused(struct cli_outcome *o, int exit_code, const char *message) {
-        memset(o, 0, sizeof(*o));
-        o->end = CLI_END_REJECT;
-        o->exit_code = exit_code;
-        o->reject.exit_code = (uint8_t)exit_code;
-        o->reject.message = message;
 }
 
 static void run(const struct cli *c, const struct cli_exec_args *a, struct cli_sink *sink,
                 struct cli_outcome *o) {
+        const struct cli_way way = {
+                .kind = a->request.detach ? CLI_DETACH : CLI_EXEC,
+                .use_stdin = a->input,
+                .no_input = a->request.tty && !a->input,
+                .tty = a->request.tty,
+                .rows = a->request.rows,
+                .cols = a->request.cols,
+        };
         static uint8_t large[PROTO_EXEC_MAX];
         static struct cli_conn conn;
         static struct errmsg e;
@@ -105,38 +92,28 @@ static void run(const struct cli *c, const struct cli_exec_args *a, struct cli_s
         if (len < 0) {
                 errmsg_set(&e, 0, "the command and its environment have %zu bytes, at most %u",
                            exec_request_size(&a->request), PROTO_EXEC_MAX);
-                refused(o, EXIT_USAGE, e.text);
+                cli_outcome_refused(o, EXIT_USAGE, e.text);
                 return;
         }
         r = cli_conn_open(&conn, c, &e);
         if (r != 0) {
-                refused(o, r, e.text);
+                cli_outcome_refused(o, r, e.text);
                 return;
         }
         r = cli_conn_request(&conn, FRAME_EXEC, payload, (size_t)len);
         if (r < 0) {
                 errmsg_set(&e, 0, "cannot send to the manager: %s", strerror(-r));
-                refused(o, EXIT_SANDBOX, e.text);
+                cli_outcome_refused(o, EXIT_SANDBOX, e.text);
                 return;
         }
-        cli_run(&conn, a->request.use_stdin, sink, o);
+        cli_run_way(&conn, &way, sink, o);
 }
 
-static void say_end(const struct cli_outcome *o) {
-        switch (o->end) {
-        case CLI_END_RESULT:
-                if (o->result.message[0] != '\0')
-                        cli_error("%s", o->result.message);
-                return;
-        case CLI_END_REJECT:
-                cli_error("%s", o->reject.message);
-                return;
-        case CLI_END_LOST:
-                cli_error("%s", o->error.text);
-                return;
-        case CLI_END_SINK:
-                return;
-        }
+static int say_id(const struct cli_outcome *o) {
+        char line[PROTO_EXEC_ID + 2];
+
+        snprintf(line, sizeof(line), "%s\n", o->exec_id);
+        return cli_say(line);
 }
 
 static int run_json(const struct cli *c, const struct cli_exec_args *a, struct cli_outcome *o) {
@@ -145,14 +122,13 @@ static int run_json(const struct cli *c, const struct cli_exec_args *a, struct c
 
         cli_capture_init(&capture);
         run(c, a, &capture.sink, o);
-        r = cli_capture_print(&capture, o, stdout);
+        r = cli_capture_print(&capture, o, a->request.session, false, stdout);
         return r < 0 ? cli_write_failed("to stdout", r) : o->exit_code;
 }
 
 static int run_exec(const struct cli *c, int argc, char **argv) {
         struct cli_exec_args a;
         struct cli_outcome o;
-        struct cli_sink raw = { .take = take_raw, .moves = moves_raw, .move = move_raw };
         struct errmsg e;
 
         if (cli_exec_args_parse(&a, argc, argv, environ, &e) < 0) {
@@ -170,15 +146,22 @@ static int run_exec(const struct cli *c, int argc, char **argv) {
                 }
                 cli_exec_args_set_script(&a, text);
         }
+        if (a.request.tty && look_at_terminal(&a, &e) < 0) {
+                cli_error("%s", e.text);
+                return EXIT_USAGE;
+        }
         if (a.json)
                 return run_json(c, &a, &o);
-        run(c, &a, &raw, &o);
-        say_end(&o);
+        run(c, &a, &cli_raw_sink, &o);
+        cli_outcome_say(&o);
+        if (o.end == CLI_END_DETACHED)
+                return say_id(&o);
         return o.exit_code;
 }
 
 const struct cli_command cli_exec_command = {
         .name = "exec",
+        .group = CLI_RUN,
         .summary = "run a command in a sandbox",
         .help = exec_help,
         .run = run_exec,

@@ -8,17 +8,35 @@
 #include <string.h>
 
 #include "cli/cli_opts.h"
+#include "cli/cli_words.h"
 
 static const char *env[PROTO_ENV_MAX];
 
-enum { OPT_HELP, OPT_PROFILE, OPT_ENV, OPT_WORKDIR, OPT_STDIN, OPT_TIMEOUT, OPT_SCRIPT, OPT_JSON };
+enum {
+        OPT_HELP,
+        OPT_PROFILE,
+        OPT_SESSION,
+        OPT_OPEN,
+        OPT_DETACH,
+        OPT_ENV,
+        OPT_WORKDIR,
+        OPT_STDIN,
+        OPT_TTY,
+        OPT_TIMEOUT,
+        OPT_SCRIPT,
+        OPT_JSON
+};
 
 static const struct cli_opt exec_opts[] = {
         { "help", 'h', false, OPT_HELP },
         { "profile", 0, true, OPT_PROFILE },
+        { "session", 0, true, OPT_SESSION },
+        { "open", 0, false, OPT_OPEN },
+        { "detach", 'd', false, OPT_DETACH },
         { "env", 'e', true, OPT_ENV },
         { "workdir", 'w', true, OPT_WORKDIR },
         { "stdin", 'i', false, OPT_STDIN },
+        { "tty", 't', false, OPT_TTY },
         { "timeout", 0, true, OPT_TIMEOUT },
         { "script", 0, true, OPT_SCRIPT },
         { "json", 0, false, OPT_JSON },
@@ -57,33 +75,6 @@ static int add_env(struct cli_exec_args *a, const char *s, char **environ_list, 
         return 0;
 }
 
-static int set_timeout(struct cli_exec_args *a, const char *s, struct errmsg *e) {
-        int r = cli_parse_duration(s, &a->request.timeout_ms);
-
-        if (r == -ERANGE)
-                return errmsg_set(e, -EINVAL,
-                                  "exec: --timeout '%.80s': expected more than 0 and at most "
-                                  "a year",
-                                  s);
-        if (r < 0)
-                return errmsg_set(e, -EINVAL,
-                                  "exec: --timeout '%.80s': expected a number with ms, s, m, "
-                                  "h, or plain seconds",
-                                  s);
-        return 0;
-}
-
-static int set_profile(struct cli_exec_args *a, const char *s, struct errmsg *e) {
-        size_t len = strlen(s);
-
-        if (len == 0 || len > PROTO_NAME_MAX)
-                return errmsg_set(e, -EINVAL,
-                                  "exec: --profile '%.80s': expected a name of 1 to %d bytes", s,
-                                  PROTO_NAME_MAX);
-        a->request.profile = s;
-        return 0;
-}
-
 static int set_workdir(struct cli_exec_args *a, const char *s, struct errmsg *e) {
         if (s[0] != '/' || strlen(s) > PROTO_PATH_MAX)
                 return errmsg_set(e, -EINVAL,
@@ -101,16 +92,29 @@ static int take_option(struct cli_exec_args *a, int id, const char *value, char 
                 a->help = true;
                 return 0;
         case OPT_PROFILE:
-                return set_profile(a, value, e);
+                a->request.profile = value;
+                return cli_check_profile("exec", value, e);
+        case OPT_SESSION:
+                a->request.session = value;
+                return cli_check_session("exec", value, e);
+        case OPT_OPEN:
+                a->request.open = true;
+                return 0;
+        case OPT_DETACH:
+                a->request.detach = true;
+                return 0;
         case OPT_ENV:
                 return add_env(a, value, environ_list, e);
         case OPT_WORKDIR:
                 return set_workdir(a, value, e);
         case OPT_STDIN:
-                a->request.use_stdin = true;
+                a->input = true;
+                return 0;
+        case OPT_TTY:
+                a->request.tty = true;
                 return 0;
         case OPT_TIMEOUT:
-                return set_timeout(a, value, e);
+                return cli_parse_time("exec", "--timeout", value, &a->request.timeout_ms, e);
         case OPT_SCRIPT:
                 a->script = value;
                 return 0;
@@ -120,6 +124,34 @@ static int take_option(struct cli_exec_args *a, int id, const char *value, char 
         }
 }
 
+/* What does not go together. */
+static int check_options(struct cli_exec_args *a, struct errmsg *e) {
+        struct exec_request *r = &a->request;
+
+        if ((r->open || r->detach) && r->session[0] == '\0')
+                return errmsg_set(e, -EINVAL, "exec: %s is for a session: give --session NAME, too",
+                                  r->detach ? "--detach" : "--open");
+        if (r->detach && (a->input || r->tty))
+                return errmsg_set(e, -EINVAL,
+                                  "exec: --detach and %s: nobody is there to type, expected one of them",
+                                  r->tty ? "-t" : "-i");
+        if (r->tty && a->json)
+                return errmsg_set(e, -EINVAL, "exec: -t and --json: expected one of them");
+        return 0;
+}
+
+/* A program on a terminal wants to know which. One that -e gave stands first and says more. */
+static void add_term(struct cli_exec_args *a, char **environ_list) {
+        for (uint32_t i = 0; i < a->request.n_env; i++)
+                if (strncmp(env[i], "TERM=", 5) == 0)
+                        return;
+        for (char **p = environ_list; *p && a->request.n_env < PROTO_ENV_MAX; p++)
+                if (strncmp(*p, "TERM=", 5) == 0) {
+                        env[a->request.n_env++] = *p;
+                        return;
+                }
+}
+
 int cli_exec_args_parse(struct cli_exec_args *a, int argc, char **argv, char **environ_list,
                         struct errmsg *e) {
         struct cli_opts o;
@@ -127,10 +159,10 @@ int cli_exec_args_parse(struct cli_exec_args *a, int argc, char **argv, char **e
         const char *value;
         int id, r, operands;
 
-        a->help = a->json = false;
+        a->help = a->json = a->input = false;
         a->script = NULL;
         memset(&a->request, 0, sizeof(a->request));
-        a->request.profile = a->request.workdir = "";
+        a->request.profile = a->request.workdir = a->request.session = "";
         a->request.env = env;
 
         cli_opts_init(&o, argc, argv);
@@ -144,12 +176,20 @@ int cli_exec_args_parse(struct cli_exec_args *a, int argc, char **argv, char **e
         if (id != CLI_OPTS_END)
                 return errmsg_set(e, -EINVAL, "exec: %s: see hermes-sandbox exec --help", why.text);
 
+        r = check_options(a, e);
+        if (r < 0)
+                return r;
+        /* A terminal always has an input: without -i one that is at its end. */
+        a->request.use_stdin = a->input || a->request.tty;
+        if (a->request.tty)
+                add_term(a, environ_list);
+
         operands = argc - o.next;
         if (a->script) {
                 if (operands > 0)
                         return errmsg_set(e, -EINVAL,
                                           "exec: --script and a command: expected one of them");
-                if (a->request.use_stdin && strcmp(a->script, "-") == 0)
+                if (a->input && strcmp(a->script, "-") == 0)
                         return errmsg_set(e, -EINVAL, "exec: --script - and -i: both want stdin");
                 return 0;
         }

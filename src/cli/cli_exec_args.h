@@ -10,6 +10,7 @@
 struct cli_exec_args {
         bool help;
         bool json;
+        bool input;         /* -i */
         const char *script; /* --script FILE, or NULL: then request has the command */
         const char *script_arg[1];
         struct exec_request

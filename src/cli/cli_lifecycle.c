@@ -156,6 +156,7 @@ static int run_stop(const struct cli *c, int argc, char **argv) {
 
 const struct cli_command cli_start_command = {
         .name = "start",
+        .group = CLI_ADMINISTER,
         .summary = "start the manager and the engine broker (root)",
         .help = "usage: hermes-sandbox start [--no-systemd]\n"
                 "\n"
@@ -170,6 +171,7 @@ const struct cli_command cli_start_command = {
 
 const struct cli_command cli_stop_command = {
         .name = "stop",
+        .group = CLI_ADMINISTER,
         .summary = "stop them, and remove every sandbox (root)",
         .help = "usage: hermes-sandbox stop [--no-systemd]\n"
                 "\n"

@@ -79,11 +79,26 @@ int cli_opts_next(struct cli_opts *o, const struct cli_opt *table, const char **
         return next_short(o, table, ret_value, e);
 }
 
+int cli_opts_any(struct cli_opts *o, const struct cli_opt *table, const char **ret_value,
+                 struct errmsg *e) {
+        for (;;) {
+                int id = o->dashdash ? CLI_OPTS_END : cli_opts_next(o, table, ret_value, e);
+
+                if (id != CLI_OPTS_END || o->next >= o->argc)
+                        return id;
+                if (!o->dashdash)
+                        o->argv[1 + o->n_operands++] = o->argv[o->next++];
+                while (o->dashdash && o->next < o->argc)
+                        o->argv[1 + o->n_operands++] = o->argv[o->next++];
+        }
+}
+
 int cli_parse_duration(const char *s, uint64_t *ret_ms) {
         static const struct {
                 const char *unit;
                 uint64_t ms;
-        } units[] = { { "ms", 1 }, { "s", 1000 }, { "", 1000 }, { "m", 60000 }, { "h", 3600000 } };
+        } units[] = { { "ms", 1 },    { "s", 1000 },    { "", 1000 },
+                      { "m", 60000 }, { "h", 3600000 }, { "d", 86400000 } };
         size_t digits = strspn(s, "0123456789");
         uint64_t v = 0;
 

@@ -23,6 +23,7 @@ struct cli_opts {
         int next;            /* the word to look at next; after the end the first operand */
         const char *cluster; /* the rest of a word of short options, or NULL */
         bool dashdash;       /* "--" ended the options */
+        int n_operands;      /* of cli_opts_any(): they stand at argv[1] and behind it */
 };
 
 #define CLI_OPTS_END (-1)
@@ -35,6 +36,11 @@ void cli_opts_init(struct cli_opts *o, int argc, char **argv);
 int cli_opts_next(struct cli_opts *o, const struct cli_opt *table, const char **ret_value,
                   struct errmsg *e);
 
-/* "500ms", "2s", "5m", "1h" or plain seconds, a whole number of 1 … 10 digits, into milliseconds.
+/* The same where options may stand behind operands, too: these are gathered at the front of argv. "--" makes
+ * operands of all that follows. */
+int cli_opts_any(struct cli_opts *o, const struct cli_opt *table, const char **ret_value,
+                 struct errmsg *e);
+
+/* "500ms", "2s", "5m", "1h", "7d" or plain seconds, a whole number of 1 … 10 digits, into milliseconds.
  * Returns 0, -EINVAL for another form, -ERANGE for 0 and for more than a year. */
 int cli_parse_duration(const char *s, uint64_t *ret_ms);

@@ -19,7 +19,9 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/cli_tty.h"
 #include "common/exitcode.h"
+#include "common/proto_session.h"
 #include "common/wire.h"
 
 /* Room that stdin leaves to windows and signals. */
@@ -31,14 +33,19 @@
 #define MOVE_PATIENCE 8
 /* Calls between two looks at everything else. */
 #define SOCKET_ROUNDS 32
+/* Of what is for a terminal so much is read at a time: a key has not long to wait. */
+#define TTY_CHUNK 8192
 
 struct run {
         struct cli_conn *conn;
+        const struct cli_way *way;
         struct cli_sink *sink;
         struct cli_outcome *out;
         int signal_fd;
         sigset_t signals;
         uint64_t last_int_ms; /* when SIGINT came last, 0: never */
+
+        uint16_t rows, cols; /* the size of the terminal that was sent last */
 
         bool stdin_open;
         uint32_t stdin_credit;
@@ -106,6 +113,29 @@ static void obey(struct run *r, int signo) {
         sigprocmask(SIG_UNBLOCK, &r->signals, NULL);
 }
 
+static void send_size(struct run *r) {
+        struct resize size;
+        uint8_t payload[RESIZE_SIZE];
+
+        if (!cli_tty_size(&size.rows, &size.cols) || (size.rows == r->rows && size.cols == r->cols) ||
+            room(r) < FRAME_HEADER + RESIZE_SIZE)
+                return;
+        r->rows = size.rows;
+        r->cols = size.cols;
+        resize_encode(&size, payload);
+        put_frame(r, FRAME_RESIZE, payload, RESIZE_SIZE);
+        flush(r);
+}
+
+/* True: the signal is one of those that a terminal brings, and done with. */
+static bool of_terminal(struct run *r, int signo) {
+        if (signo == SIGCONT && r->way->use_stdin)
+                cli_tty_again();
+        if (signo == SIGCONT || signo == SIGWINCH)
+                send_size(r);
+        return signo == SIGCONT || signo == SIGWINCH;
+}
+
 static void on_signal(struct run *r) {
         struct signalfd_siginfo info;
         struct sigaction sa;
@@ -113,11 +143,13 @@ static void on_signal(struct run *r) {
 
         if (read(r->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
                 return;
+        if (r->way->tty && of_terminal(r, (int)info.ssi_signo))
+                return;
         /* A blocked signal is queued even if it is ignored, as SIGHUP is under nohup(1). */
         if (sigaction((int)info.ssi_signo, NULL, &sa) == 0 && sa.sa_handler == SIG_IGN)
                 return;
         signo = (uint8_t)info.ssi_signo;
-        if (!r->out->started) {
+        if (!r->out->started || (signo == SIGHUP && r->way->tty)) {
                 obey(r, signo);
                 return;
         }
@@ -144,12 +176,15 @@ static void on_stdin(struct run *r) {
         if (max > r->stdin_credit)
                 max = r->stdin_credit;
         n = read(STDIN_FILENO, frame + FRAME_HEADER, max);
-        if (n < 0) {
-                if (errno == EAGAIN || errno == EINTR)
-                        return;
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                return;
+        /* No key brings the end of a terminal in raw mode: it has been hung up. */
+        if (n <= 0 && r->way->tty)
+                obey(r, SIGHUP);
+        else if (n < 0)
                 cli_error("cannot read stdin: %s", strerror(errno));
+        if (n < 0)
                 n = 0;
-        }
         if (n == 0)
                 r->stdin_open = false;
         r->stdin_credit -= (uint32_t)n;
@@ -184,7 +219,8 @@ static bool on_output(struct run *r, const struct frame *f) {
         uint8_t stream = stream_of(f);
         int code;
 
-        if (!r->out->started)
+        if (!r->out->started || r->way->kind == CLI_WAIT ||
+            (r->way->kind == CLI_ATTACH && !r->out->attached))
                 return protocol_error(r, "output before the command was started");
         code = r->sink->take(r->sink, stream, f->payload, f->len);
         if (code != 0)
@@ -193,6 +229,17 @@ static bool on_output(struct run *r, const struct frame *f) {
                 r->moving = MOVE_PATIENCE;
         delivered(r, stream, f->len);
         return false;
+}
+
+/* Only now: until the command runs, ^C and ^Z are for us. */
+static void enter_terminal(struct run *r) {
+        int n = cli_tty_enter(STDIN_FILENO, CLI_TTY_RAW, "", "");
+
+        if (n < 0)
+                cli_error("cannot put the terminal into raw mode: %s", strerror(-n));
+        sigaddset(&r->signals, SIGTSTP);
+        if (r->signal_fd >= 0 && signalfd(r->signal_fd, &r->signals, 0) >= 0)
+                sigprocmask(SIG_BLOCK, &r->signals, NULL);
 }
 
 static bool on_started(struct run *r, const struct frame *f) {
@@ -206,6 +253,23 @@ static bool on_started(struct run *r, const struct frame *f) {
         strcpy(r->out->exec_id, s.exec_id);
         strcpy(r->out->container_id, s.container_id);
         strcpy(r->out->profile, s.profile);
+        if (r->way->tty && r->way->use_stdin)
+                enter_terminal(r);
+        if (r->way->tty)
+                send_size(r);
+        if (r->way->kind == CLI_DETACH)
+                r->out->end = CLI_END_DETACHED;
+        return r->way->kind == CLI_DETACH;
+}
+
+static bool on_attached(struct run *r, const struct frame *f) {
+        struct attached a;
+
+        if (r->way->kind != CLI_ATTACH || !r->out->started || r->out->attached ||
+            attached_decode(f->payload, f->len, &a) < 0)
+                return protocol_error(r, "a bad ATTACHED frame");
+        r->out->attached = true;
+        memcpy(r->out->from, a.from, sizeof(a.from));
         return false;
 }
 
@@ -230,6 +294,8 @@ static bool on_frame(struct run *r, const struct frame *f) {
                 return on_output(r, f);
         case FRAME_STARTED:
                 return on_started(r, f);
+        case FRAME_ATTACHED:
+                return on_attached(r, f);
         case FRAME_WINDOW:
                 return on_window(r, f);
         case FRAME_RESULT:
@@ -263,7 +329,7 @@ static bool begin_move(struct run *r) {
         struct frame f;
         size_t have;
 
-        if (!r->sink->moves || !cli_conn_begun(r->conn, &f, &have))
+        if (r->way->tty || !r->sink->moves || !cli_conn_begun(r->conn, &f, &have))
                 return false;
         r->moving -= r->moving > 0;
         if ((f.type != FRAME_STDOUT && f.type != FRAME_STDERR) || f.channel != CLI_CHANNEL ||
@@ -295,7 +361,8 @@ static bool go_on_moving(struct run *r, bool *ret_empty) {
 /* What was received, and what comes behind it in the same frame. True: it was the end. */
 static bool on_received(struct run *r, bool *ret_empty) {
         struct frame f;
-        int n = cli_conn_fill(r->conn, r->moving ? cli_conn_missing(r->conn) : SIZE_MAX, MSG_DONTWAIT);
+        size_t max = r->moving ? cli_conn_missing(r->conn) : r->way->tty ? TTY_CHUNK : SIZE_MAX;
+        int n = cli_conn_fill(r->conn, max, MSG_DONTWAIT);
 
         *ret_empty = n == -EAGAIN;
         if (n == -EAGAIN)
@@ -323,52 +390,83 @@ static bool on_socket(struct run *r) {
 
 static void catch_signals(struct run *r) {
         static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 };
+        static const int of_tty[] = { SIGWINCH, SIGCONT };
 
         sigemptyset(&r->signals);
         for (size_t i = 0; i < sizeof(forwarded) / sizeof(forwarded[0]); i++)
                 sigaddset(&r->signals, forwarded[i]);
+        for (size_t i = 0; r->way->tty && i < sizeof(of_tty) / sizeof(of_tty[0]); i++)
+                sigaddset(&r->signals, of_tty[i]);
         /* Without a signalfd they keep their default: the caller can still end us. */
         r->signal_fd = signalfd(-1, &r->signals, SFD_CLOEXEC | SFD_NONBLOCK);
         if (r->signal_fd >= 0)
                 sigprocmask(SIG_BLOCK, &r->signals, NULL);
 }
 
-void cli_run(struct cli_conn *conn, bool use_stdin, struct cli_sink *sink, struct cli_outcome *ret) {
-        struct run r = { 0 };
+/* The end of an input that there is none of. */
+static void end_input(struct run *r) {
+        frame_put_header(to_send + r->send_end, FRAME_STDIN, FRAME_EOF, CLI_CHANNEL, 0);
+        r->send_end += FRAME_HEADER;
+        flush(r);
+}
+
+static void loop(struct run *r) {
         bool done = false;
 
-        memset(ret, 0, sizeof(*ret));
-        r.conn = conn;
-        r.sink = sink;
-        r.out = ret;
-        r.stdin_open = use_stdin;
-        r.stdin_credit = FRAME_CREDIT;
-        catch_signals(&r);
-
         while (!done) {
-                bool control = !r.send_dead && room(&r) >= FRAME_HEADER + WINDOW_SIZE;
-                bool input = r.stdin_open && r.stdin_credit > 0 && !r.send_dead && r.send_end == 0;
+                bool control = !r->send_dead && room(r) >= FRAME_HEADER + WINDOW_SIZE;
+                bool input = r->stdin_open && r->stdin_credit > 0 && !r->send_dead && r->send_end == 0 &&
+                             (!r->way->tty || r->out->started);
                 struct pollfd p[] = {
-                        { .fd = conn->fd, .events = POLLIN },
-                        { .fd = control ? r.signal_fd : -1, .events = POLLIN },
+                        { .fd = r->conn->fd, .events = POLLIN },
+                        { .fd = control ? r->signal_fd : -1, .events = POLLIN },
                         { .fd = input ? STDIN_FILENO : -1, .events = POLLIN },
                 };
 
-                if (r.send_end > r.send_start && !r.send_dead)
+                if (r->send_end > r->send_start && !r->send_dead)
                         p[0].events |= POLLOUT;
-                if (poll(p, use_stdin ? 3 : 2, -1) < 0)
+                if (poll(p, r->way->use_stdin ? 3 : 2, -1) < 0)
                         continue;
                 if (p[0].revents & POLLOUT) {
-                        flush(&r);
-                        grant(&r, STREAM_STDOUT);
-                        grant(&r, STREAM_STDERR);
+                        flush(r);
+                        grant(r, STREAM_STDOUT);
+                        grant(r, STREAM_STDERR);
                 }
                 if (p[0].revents & ~POLLOUT)
-                        done = on_socket(&r);
+                        done = on_socket(r);
                 if (!done && p[1].revents)
-                        on_signal(&r);
-                if (!done && p[2].revents && r.send_end == 0)
-                        on_stdin(&r);
+                        on_signal(r);
+                if (!done && p[2].revents && r->send_end == 0)
+                        on_stdin(r);
         }
-        sigprocmask(SIG_UNBLOCK, &r.signals, NULL);
+}
+
+void cli_run_way(struct cli_conn *conn, const struct cli_way *way, struct cli_sink *sink,
+                 struct cli_outcome *ret) {
+        struct run r = { 0 };
+
+        memset(ret, 0, sizeof(*ret));
+        r.conn = conn;
+        r.way = way;
+        r.sink = sink;
+        r.out = ret;
+        r.rows = way->rows;
+        r.cols = way->cols;
+        r.stdin_open = way->use_stdin;
+        r.stdin_credit = FRAME_CREDIT;
+        r.signal_fd = -1;
+        if (way->kind == CLI_EXEC)
+                catch_signals(&r);
+        if (way->no_input)
+                end_input(&r);
+        loop(&r);
+        cli_tty_leave();
+        if (way->kind == CLI_EXEC)
+                sigprocmask(SIG_UNBLOCK, &r.signals, NULL);
+}
+
+void cli_run(struct cli_conn *conn, bool use_stdin, struct cli_sink *sink, struct cli_outcome *ret) {
+        const struct cli_way way = { .kind = CLI_EXEC, .use_stdin = use_stdin };
+
+        cli_run_way(conn, &way, sink, ret);
 }

@@ -22,10 +22,11 @@ struct cli_sink {
 };
 
 enum cli_end {
-        CLI_END_RESULT, /* .result */
-        CLI_END_REJECT, /* .reject */
-        CLI_END_LOST,   /* the manager, or its mind: .error */
-        CLI_END_SINK,   /* .exit_code: the output could not be delivered */
+        CLI_END_RESULT,   /* .result */
+        CLI_END_REJECT,   /* .reject */
+        CLI_END_LOST,     /* the manager, or its mind: .error */
+        CLI_END_SINK,     /* .exit_code: the output could not be delivered */
+        CLI_END_DETACHED, /* it was started, and more was not asked for */
 };
 
 struct cli_outcome {
@@ -37,15 +38,45 @@ struct cli_outcome {
         char container_id[PROTO_CONTAINER_ID + 1];
         char profile[PROTO_NAME_MAX + 1];
         bool pool_hit;
+        bool attached;    /* CLI_ATTACH: ATTACHED has come, and said */
+        uint64_t from[2]; /* where the output begins */
         /* Their strings live in the connection's buffer. */
         struct result result;
         struct reject reject;
         struct errmsg error;
 };
 
+/* What was asked for. */
+enum cli_kind {
+        CLI_EXEC,   /* a command, until its end */
+        CLI_DETACH, /* a command, until it was started */
+        CLI_ATTACH, /* the output and the end of a detached command */
+        CLI_WAIT,   /* its end */
+};
+
+struct cli_way {
+        enum cli_kind kind;
+        bool use_stdin; /* CLI_EXEC: fd 0 is passed on */
+        bool no_input;  /* CLI_EXEC: the end of the command's input is, at once */
+        bool tty; /* CLI_EXEC: the command has a terminal, and its size is ours; fd 0 that is passed on is one */
+        uint16_t rows, cols; /* what the manager was told of it */
+};
+
 /*
- * Runs until the end, after the request was sent. With @use_stdin fd 0 is passed on. SIGINT, SIGTERM,
- * SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 go to the command once it runs; before, and at a second SIGINT
- * within a second, they do to this program what they do to any.
+ * Runs until the end, after the request was sent. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 go to
+ * the command of a CLI_EXEC once it runs; before, and at a second SIGINT within a second, they do to this program
+ * what they do to any. With a terminal that is passed on it is in raw mode while the command runs; SIGTSTP goes to
+ * the command, too, and SIGHUP ends this program.
  */
+void cli_run_way(struct cli_conn *conn, const struct cli_way *way, struct cli_sink *sink,
+                 struct cli_outcome *ret);
+/* A CLI_EXEC without a terminal. */
 void cli_run(struct cli_conn *conn, bool use_stdin, struct cli_sink *sink, struct cli_outcome *ret);
+
+/* Output as it comes, to our own stdout and stderr. */
+extern struct cli_sink cli_raw_sink;
+
+/* A refusal of our own as an outcome; the message stays the caller's. */
+void cli_outcome_refused(struct cli_outcome *o, int exit_code, const char *message);
+/* The line that there is to say of it, on stderr. */
+void cli_outcome_say(const struct cli_outcome *o);

@@ -1,0 +1,108 @@
+/*
+ * A folder is named by its descriptor, so that nobody can put another one in its place on the way, and it is
+ * reached without a symbolic link, so that what was named is what is mounted. The pair is made in this process:
+ * its peer's credentials, by which the broker judges, are ours.
+ */
+#include "cli/cli_mount.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/exitcode.h"
+
+int cli_mounts_add(struct cli_mounts *m, const char *what, const char *text, struct errmsg *e) {
+        struct cli_mount mount = { .text = text };
+        char target[MOUNT_DST_MAX + 1];
+        size_t len = strlen(text);
+        const char *split = NULL, *fault;
+
+        if (m->n == MOUNT_MAX)
+                return errmsg_set(e, -EINVAL, "%s: more than %d times --mount", what, MOUNT_MAX);
+        if (len > 3 && strcmp(text + len - 3, ":ro") == 0) {
+                mount.read_only = true;
+                len -= 3;
+        }
+        /* A colon may stand in SRC, but not in DST. */
+        for (size_t i = 1; i < len; i++)
+                if (text[i] == ':')
+                        split = text + i;
+        if (!split || split[1] != '/')
+                return errmsg_set(e, -EINVAL,
+                                  "%s: --mount '%.80s': expected SRC:DST or SRC:DST:ro, DST absolute",
+                                  what, text);
+        mount.source_len = (int)(split - text);
+        mount.target = mount.source_len + 1;
+        mount.target_len = (int)len - mount.target;
+        fault = "is longer than 1024 bytes";
+        if ((size_t)snprintf(target, sizeof(target), "%.*s", mount.target_len, text + mount.target) <
+            sizeof(target))
+                fault = mount_dst_fault(target);
+        if (fault)
+                return errmsg_set(e, -EINVAL, "%s: --mount: %.*s %s", what,
+                                  mount.target_len > 200 ? 200 : mount.target_len, text + mount.target,
+                                  fault);
+        m->of[m->n++] = mount;
+        return 0;
+}
+
+/* Returns an open descriptor, or minus an exit status and a line. */
+static int open_source(const char *what, const char *path, struct errmsg *e) {
+        struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+                                .resolve = RESOLVE_NO_SYMLINKS };
+        int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+
+        if (fd >= 0)
+                return fd;
+        if (errno == ELOOP)
+                return errmsg_set(
+                        e, -EXIT_USAGE,
+                        "%s: --mount %.200s: a symbolic link stands in its path: give the path that "
+                        "realpath prints",
+                        what, path);
+        return errmsg_set(e, errno == EACCES || errno == EPERM ? -EXIT_NOT_ALLOWED : -EXIT_USAGE,
+                          "%s: --mount %.200s: %s", what, path, strerror(errno));
+}
+
+static int send_mount(const struct cli_mounts *m, int i, const char *what, int sock, struct errmsg *e) {
+        const struct cli_mount *of = &m->of[i];
+        char source[4096], target[MOUNT_DST_MAX + 1];
+        struct mount_msg msg = {
+                .index = (uint8_t)i, .total = (uint8_t)m->n, .read_only = of->read_only, .dst = target
+        };
+        _cleanup_fd_ int fd = -1;
+        int r;
+
+        if ((size_t)snprintf(source, sizeof(source), "%.*s", of->source_len, of->text) >= sizeof(source))
+                return errmsg_set(e, EXIT_USAGE, "%s: --mount: %s", what, strerror(ENAMETOOLONG));
+        snprintf(target, sizeof(target), "%.*s", of->target_len, of->text + of->target);
+        fd = open_source(what, source, e);
+        if (fd < 0)
+                return -fd;
+        r = mount_msg_send(sock, &msg, fd);
+        return r < 0 ? errmsg_set(e, EXIT_OS, "%s: --mount: cannot write to a socket: %s", what,
+                                  strerror(-r))
+                     : 0;
+}
+
+int cli_mounts_open(const struct cli_mounts *m, const char *what, int *ret_fd, struct errmsg *e) {
+        _cleanup_fd_ int ours = -1, theirs = -1;
+        int pair[2], r = 0;
+
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+                return errmsg_set(e, EXIT_OS, "%s: --mount: cannot make a socket: %s", what,
+                                  strerror(errno));
+        ours = pair[0];
+        theirs = pair[1];
+        for (int i = 0; i < m->n && r == 0; i++)
+                r = send_mount(m, i, what, ours, e);
+        if (r == 0)
+                *ret_fd = take_fd(&theirs);
+        return r;
+}

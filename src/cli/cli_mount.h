@@ -1,0 +1,28 @@
+/*
+ * session open --mount: folders of this machine, opened here with the caller's own rights. The manager carries
+ * the other end of a socket pair to the broker, which reads from it what shall be mounted, and learns from the
+ * kernel whose it is.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "common/errmsg.h"
+#include "common/mount_proto.h"
+
+struct cli_mounts {
+        int n;
+        struct cli_mount {
+                const char *text; /* "SRC:DST[:ro]", as it was given */
+                int source_len, target,
+                        target_len; /* where in it SRC ends, where DST begins, and its bytes */
+                bool read_only;
+        } of[MOUNT_MAX];
+};
+
+/* Takes "SRC:DST[:ro]" apart; the text stays the caller's. 0, or -EINVAL and a line that begins with @what. */
+int cli_mounts_add(struct cli_mounts *m, const char *what, const char *text, struct errmsg *e);
+
+/* Opens them all and writes them to a socket pair. Returns 0 and the end that is for the broker, which is the
+ * caller's now, or an exit status and a line in *e. */
+int cli_mounts_open(const struct cli_mounts *m, const char *what, int *ret_fd, struct errmsg *e);
