@@ -11,6 +11,7 @@
 #include "common/exitcode.h"
 #include "manager/manager.h"
 #include "manager/session.h"
+#include "manager/top.h"
 
 enum field { NAME = 1, PROFILE = 2, TTL = 4, LABELS = 8, ALL = 16, SIGNAL = 32, MOUNTS = 64 };
 
@@ -123,6 +124,30 @@ static void list_sessions(struct client *c, const struct ask *a) {
         answer(c, text, len);
 }
 
+/* --- what is there, and what was ---------------------------------------------------------------- */
+
+static void tell_stats(struct client *c, const struct ask *a) {
+        size_t len;
+        char *text = stats_text(c->m, a->json, &len);
+
+        answer(c, text, len);
+}
+
+static void tell_metrics(struct client *c, const struct ask *a) {
+        size_t len;
+        char *text = metrics_text(c->m, &len);
+
+        (void)a;
+        answer(c, text, len);
+}
+
+static void tell_top(struct client *c, const struct ask *a) {
+        size_t len;
+        char *text = top_text(c->m, c->peer.uid, a->all, a->json, &len);
+
+        answer(c, text, len);
+}
+
 /* --- the table ---------------------------------------------------------------------------------- */
 
 static const struct {
@@ -133,6 +158,9 @@ static const struct {
         [ASK_SESSION_OPEN] = { "session open", NAME | PROFILE | TTL | LABELS, open_session },
         [ASK_SESSION_CLOSE] = { "session close", NAME, close_session },
         [ASK_SESSION_LIST] = { "session list", ALL, list_sessions },
+        [ASK_STATS] = { "stats", 0, tell_stats },
+        [ASK_METRICS] = { "metrics", 0, tell_metrics },
+        [ASK_TOP] = { "top", ALL, tell_top },
 };
 
 static unsigned fields_of(const struct ask *a) {

@@ -34,8 +34,8 @@ void stats_started(const struct exec *x, uint64_t now_us) {
                 s->warm++;
         else
                 s->cold++;
-        if (x->queued_ms) {
-                uint64_t queued_us = x->queued_ms * 1000;
+        if (x->waiter.queued_ms) {
+                uint64_t queued_us = x->waiter.queued_ms * 1000;
 
                 s->waited++;
                 s->waited_us += now_us > queued_us ? now_us - queued_us : 0;

@@ -47,7 +47,7 @@ static void families(void **state) {
 }
 
 static void numbers(void **state) {
-        struct exec waited = { .m = &m, .pool = &dev, .begun_us = 5000000, .queued_ms = 5001 };
+        struct exec waited = { .m = &m, .pool = &dev, .begun_us = 5000000, .waiter.queued_ms = 5001 };
         struct sandbox sb = { .state = SANDBOX_BUSY };
 
         (void)state;
