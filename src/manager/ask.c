@@ -148,6 +148,46 @@ static void tell_top(struct client *c, const struct ask *a) {
         answer(c, text, len);
 }
 
+/* --- commands ----------------------------------------------------------------------------------- */
+
+static void ps(struct client *c, const struct ask *a) {
+        struct session *s = session_find(c->m, a->name);
+        bool all = a->all || (s && c->peer.uid == 0);
+        size_t len;
+        char *text;
+
+        if (a->name[0] && !s) {
+                client_reject(c, EXIT_SANDBOX,
+                              "ps: no session \"%.64s\": see hermes-sandbox session list", a->name);
+                return;
+        }
+        if (s && s->owner.uid != c->peer.uid && c->peer.uid != 0) {
+                client_reject(c, EXIT_NOT_ALLOWED, "ps: session \"%s\" is another user's", s->name);
+                return;
+        }
+        text = ps_text(c->m, c->peer.uid, all, a->name, a->json, &len);
+        answer(c, text, len);
+}
+
+static void kill_exec(struct client *c, const struct ask *a) {
+        struct exec *x;
+
+        LIST_FOREACH(x, &c->m->execs, link)
+        if (x->state == EXEC_RUNNING && !x->attach && strcmp(x->id, a->name) == 0)
+                break;
+        if (!x) {
+                client_reject(c, EXIT_SANDBOX, "kill: no command \"%.64s\" runs: see hermes-sandbox ps",
+                              a->name);
+                return;
+        }
+        if (x->audit.caller.uid != c->peer.uid && c->peer.uid != 0) {
+                client_reject(c, EXIT_NOT_ALLOWED, "kill: command %s is another user's", x->id);
+                return;
+        }
+        exec_kill(x, a->signal);
+        answer_done(c, a);
+}
+
 /* --- the table ---------------------------------------------------------------------------------- */
 
 static const struct {
@@ -158,6 +198,8 @@ static const struct {
         [ASK_SESSION_OPEN] = { "session open", NAME | PROFILE | TTL | LABELS, open_session },
         [ASK_SESSION_CLOSE] = { "session close", NAME, close_session },
         [ASK_SESSION_LIST] = { "session list", ALL, list_sessions },
+        [ASK_PS] = { "ps", NAME | ALL, ps },
+        [ASK_KILL] = { "kill", NAME | SIGNAL, kill_exec },
         [ASK_STATS] = { "stats", 0, tell_stats },
         [ASK_METRICS] = { "metrics", 0, tell_metrics },
         [ASK_TOP] = { "top", ALL, tell_top },

@@ -187,12 +187,10 @@ static int record_end(struct audit *a, const struct audit_open_exec *o, const st
 
 int audit_exec_end(struct audit *a, const struct audit_exec *x, const struct audit_end *end) {
         struct audit_open_exec o;
-        struct audit_command c;
         bool recorded;
         int r, s;
 
-        audit_command_read(&c, x->args_wire, x->args_len, x->n_args, x->shell);
-        audit_open_exec_fill(&o, x, &c);
+        audit_exec_shown(x, &o);
         r = record_end(a, &o, end, &recorded);
         /* An end that stands nowhere stays open: the next life writes what is known of it. */
         if (!recorded)
@@ -201,6 +199,17 @@ int audit_exec_end(struct audit *a, const struct audit_exec *x, const struct aud
         if (s < 0)
                 a->counts.failures++;
         return r < 0 ? r : s;
+}
+
+void audit_exec_shown(const struct audit_exec *x, struct audit_open_exec *ret) {
+        struct audit_command c;
+
+        if (x->open) {
+                *ret = *x->open;
+                return;
+        }
+        audit_command_read(&c, x->args_wire, x->args_len, x->n_args, x->shell);
+        audit_open_exec_fill(ret, x, &c);
 }
 
 int audit_rejected(struct audit *a, const struct audit_exec *x, const char *reason, uint64_t length) {

@@ -38,6 +38,10 @@ struct audit_exec {
         uint32_t n_args;
         bool shell; /* one string for sh -c */
         bool pool_hit;
+        bool detached;     /* it may outlive this manager */
+        uint64_t begun_us; /* CLOCK_MONOTONIC */
+        const struct audit_open_exec
+                *open; /* of an earlier life's: what is known of it, in place of all this */
 };
 
 struct audit_end {

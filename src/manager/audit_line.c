@@ -31,6 +31,8 @@ void audit_open_exec_fill(struct audit_open_exec *o, const struct audit_exec *x,
         copy_cut(o->session, sizeof(o->session), x->session);
         o->caller = x->caller;
         o->pool_hit = x->pool_hit;
+        o->detached = x->detached;
+        o->begun_us = x->begun_us;
         o->command_total = c->total;
         o->command_len = (uint16_t)(c->len < sizeof(o->command) ? c->len : sizeof(o->command));
         memcpy(o->command, c->head, o->command_len);

@@ -12,6 +12,9 @@
 void audit_open_exec_fill(struct audit_open_exec *o, const struct audit_exec *x,
                           const struct audit_command *c);
 
+/* The same from the exec alone, or what an earlier life has kept of it. */
+void audit_exec_shown(const struct audit_exec *x, struct audit_open_exec *ret);
+
 /* Bodies of readable lines. */
 void audit_line_end(struct text *t, const struct audit_open_exec *o, const struct audit_end *end);
 void audit_line_unknown(struct text *t, const struct audit_open_exec *o);

@@ -73,6 +73,8 @@ static int slot_encode(const struct audit_open_exec *x, uint8_t slot[CHECK_AT]) 
         wire_put_u8(&out, x->pool_hit);
         wire_put_u64(&out, x->command_total);
         wire_put_blob(&out, x->command, x->command_len);
+        wire_put_u8(&out, x->detached);
+        wire_put_u64(&out, x->begun_us);
         return out.bad ? -EMSGSIZE : 0;
 }
 
@@ -103,6 +105,8 @@ static void slot_decode(const uint8_t slot[CHECK_AT], uint64_t check, struct aud
         if (command)
                 memcpy(ret->command, command, len);
         ret->command_len = (uint16_t)len;
+        ret->detached = wire_get_u8(&in) == 1;
+        ret->begun_us = wire_get_u64(&in);
         if (!in.bad && ret->exec_id[0] && checksum(slot) == check)
                 return;
         *ret = (struct audit_open_exec){ .exec_id = UNREADABLE,

@@ -29,6 +29,8 @@ struct audit_open_exec {
         char session[PROTO_NAME_MAX + 1];
         struct audit_caller caller;
         bool pool_hit;
+        bool detached;          /* it may be alive when this process has gone */
+        uint64_t begun_us;      /* CLOCK_MONOTONIC, which a crash of the machine ends */
         uint64_t command_total; /* bytes of its whole text */
         uint16_t command_len;   /* bytes of it in command */
         uint8_t command[AUDIT_STATE_COMMAND];

@@ -177,6 +177,9 @@ static int on_frame(void *userdata, const struct frame *f) {
         case FRAME_ASK:
                 c->channel = f->channel;
                 return ask_handle(c, f);
+        case FRAME_ATTACH:
+                c->channel = f->channel;
+                return attach_handle(c, f);
         default:
                 return -EPROTO;
         }

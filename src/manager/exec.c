@@ -34,8 +34,8 @@ static void move(struct exec *x, enum exec_state to) {
         x->state = to;
 }
 
-static void exec_free(struct exec *x) {
-        if (x->state != EXEC_ENDED)
+void exec_free(struct exec *x) {
+        if (x->state != EXEC_ENDED && !x->attach)
                 abort();
         LIST_REMOVE(x, link);
         free(x->payload);
@@ -64,6 +64,8 @@ struct exec *exec_new(struct client *c, struct pool *p, uint8_t *payload, const 
         snprintf(x->profile, sizeof(x->profile), "%s", p->name);
         x->args_len = a->args_len;
         x->audit.exec_id = x->id;
+        x->audit.detached = r->detach;
+        x->audit.begun_us = x->begun_us;
         x->audit.profile = x->profile;
         x->audit.container_id = x->container;
         LIST_INSERT_HEAD(&c->m->execs, x, link);
@@ -92,7 +94,7 @@ void exec_refuse(struct exec *x, const char *reason, const char *line) {
 
 /* --- the start ---------------------------------------------------------------------------------- */
 
-static void tell_started(struct exec *x) {
+void exec_tell_started(struct exec *x) {
         struct started s = { x->id, x->container, x->profile, x->pool_hit };
         uint8_t buf[512];
 
@@ -102,6 +104,16 @@ static void tell_started(struct exec *x) {
                    (size_t)started_encode(&s, buf, sizeof(buf)));
         x->client->since_ms = x->session ? now_ms() : x->sandbox->since_ms;
         client_announce_later(x->m);
+}
+
+/* Nobody waits for it: that it runs is all there is to tell. */
+static void tell_detached(struct exec *x) {
+        struct started s = { x->id, x->container, x->profile, x->pool_hit };
+        struct client *c = x->client;
+        uint8_t buf[512];
+
+        x->client = NULL;
+        client_finish(c, FRAME_STARTED, buf, (size_t)started_encode(&s, buf, sizeof(buf)));
 }
 
 void exec_assign(struct exec *x, struct sandbox *sb) {
@@ -136,7 +148,11 @@ void exec_assign(struct exec *x, struct sandbox *sb) {
                 conn_queue(&sb->conn, FRAME_EXEC, FRAME_MORE, x->channel, order + done,
                            FRAME_PAYLOAD_MAX);
         conn_send(&sb->conn, FRAME_EXEC, 0, x->channel, order + done, len - done);
-        tell_started(x);
+        if (x->request.detach) {
+                tell_detached(x);
+                return;
+        }
+        exec_tell_started(x);
         /* Last: what the caller sent meanwhile is handled in here, and may end the exec. */
         conn_pause(&x->client->conn, false);
 }
@@ -147,6 +163,8 @@ int exec_client_frame(struct exec *x, const struct frame *f) {
         struct window w;
 
         if (f->channel != x->client_channel || x->state != EXEC_RUNNING)
+                return -EPROTO;
+        if (x->attach && f->type != FRAME_WINDOW)
                 return -EPROTO;
         switch (f->type) {
         case FRAME_STDIN:
@@ -176,7 +194,7 @@ int exec_client_frame(struct exec *x, const struct frame *f) {
         return 0;
 }
 
-static int on_output(struct exec *x, const struct frame *f, int i) {
+int exec_output(struct exec *x, const struct frame *f, int i) {
         if (f->len > x->credit[i])
                 return -EPROTO;
         x->credit[i] -= f->len;
@@ -188,7 +206,7 @@ static int on_output(struct exec *x, const struct frame *f, int i) {
                 x->lines[i]++;
         if (x->client) {
                 conn_pass(&x->client->conn, f, x->client_channel);
-        } else if (f->len > 0) {
+        } else if (f->len > 0 && !x->attach) {
                 /* The caller has gone: what still comes is taken and let go. */
                 uint8_t buf[WINDOW_SIZE];
 
@@ -250,16 +268,20 @@ static void end(struct exec *x, const struct exited *e) {
 int exec_agent_frame(struct exec *x, const struct frame *f) {
         struct exited e;
 
+        if (x->attach)
+                return attach_agent_frame(x, f);
         switch (f->type) {
         case FRAME_STDOUT:
-                return on_output(x, f, 0);
+                return exec_output(x, f, 0);
         case FRAME_STDERR:
-                return on_output(x, f, 1);
+                return exec_output(x, f, 1);
         case FRAME_WINDOW:
                 return on_stdin_window(x, f);
         case FRAME_EXITED:
                 if (exited_decode(f->payload, f->len, &e) < 0)
                         return -EPROTO;
+                if (x->request.detach)
+                        session_keep_end(x->session, x, &e);
                 end(x, &e);
                 return 0;
         default:
@@ -268,20 +290,39 @@ int exec_agent_frame(struct exec *x, const struct frame *f) {
 }
 
 void exec_lost(struct exec *x, const char *why) {
-        bool cancelled = !x->client || x->m->stopping;
-        struct exited e = { .cause = cancelled ? CAUSE_CANCELLED : CAUSE_SANDBOX_LOST };
+        bool left = !x->client && !x->request.detach;
+        struct exited e = { .cause = CAUSE_SANDBOX_LOST };
 
-        log_line(LOG_P_WARNING, "exec %s: sandbox %.12s is lost: %s", x->id, x->container,
-                 x->m->stopping ? "the manager is stopping" : why);
-        end(x, &e);
+        if (x->m->stopping && !x->cancelled)
+                x->cancelled = "as hermes-sandboxd is stopping";
+        if (left || x->cancelled)
+                e.cause = CAUSE_CANCELLED;
+        if (!x->attach)
+                log_line(LOG_P_WARNING, "exec %s: sandbox %.12s is lost: %s", x->id, x->container,
+                         x->cancelled ? x->cancelled : why);
+        if (x->attach)
+                attach_end(x, &e);
+        else
+                end(x, &e);
 }
 
 void exec_hangup(struct exec *x) {
         x->client = NULL;
-        if (x->state == EXEC_WAITING) {
+        if (x->attach)
+                attach_hangup(x);
+        else if (x->state == EXEC_WAITING) {
                 leave(x);
                 move(x, EXEC_ENDED);
                 exec_free(x);
         } else
                 conn_send(&x->sandbox->conn, FRAME_CANCEL, 0, x->channel, NULL, 0);
+}
+
+void exec_kill(struct exec *x, uint8_t signal) {
+        if (signal > 0) {
+                conn_send(&x->sandbox->conn, FRAME_SIGNAL, 0, x->channel, &signal, 1);
+                return;
+        }
+        x->cancelled = "by hermes-sandbox kill";
+        conn_send(&x->sandbox->conn, FRAME_CANCEL, 0, x->channel, NULL, 0);
 }

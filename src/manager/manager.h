@@ -12,6 +12,8 @@
  *     ask.c       the requests that run no command
  *     request.c   a command is asked for: may it run, and where
  *     exec.c      a command: from start to result, both trails, both ends' credit
+ *     detached.c  commands that nobody waits for: their ends, and who attaches to them
+ *     ps.c        what runs
  *     order.c     what the agent is told; verdict.c: what the caller is told
  *     pool.c      a profile's sandboxes: who gets which, when one goes
  *     supply.c    how many there shall be, and their making
@@ -354,8 +356,11 @@ struct exec {
         LIST_ENTRY(exec) in_session; /* of the session's, while it runs */
         bool is_pending;
         bool pool_hit;
-        bool killed;      /* by hermes-sandbox kill */
-        uint8_t *payload; /* owns the strings of @request */
+        bool attach;           /* no command, but what reads the output and the end of a detached one */
+        bool output;           /* of these, both */
+        uint64_t hung_ms;      /* when its reader went away */
+        const char *cancelled; /* "by …": who has ended it, other than its caller */
+        uint8_t *payload;      /* owns the strings of @request */
         struct exec_request request;
         size_t args_len; /* of request.args_wire: the arguments alone */
         struct audit_exec audit;
@@ -389,6 +394,14 @@ int exec_client_frame(struct exec *x, const struct frame *f);
 int exec_agent_frame(struct exec *x, const struct frame *f);
 /* Its sandbox has gone under it. */
 void exec_lost(struct exec *x, const char *why);
+/* @signal 0: ends the whole tree. */
+void exec_kill(struct exec *x, uint8_t signal);
+/* STDOUT (@i 0) or STDERR (1) of it, on its way to its client. 0 or -EPROTO. */
+int exec_output(struct exec *x, const struct frame *f, int i);
+/* The end of one that is no command any more, or never was. */
+void exec_free(struct exec *x);
+/* Tells the client that it runs, with the next frame or soon. */
+void exec_tell_started(struct exec *x);
 
 /* --- status.c, layers.c ------------------------------------------------------------------------ */
 

@@ -76,7 +76,7 @@ bool pool_execs_full(const struct pool *p, uid_t uid) {
         if (p->m->n_running < p->profile->limits.execs)
                 return false;
         LIST_FOREACH(x, &p->m->execs, link)
-        n += x->state == EXEC_RUNNING && x->audit.caller.uid == uid;
+        n += x->state == EXEC_RUNNING && !x->attach && x->audit.caller.uid == uid;
         return n >= p->profile->limits.execs;
 }
 

@@ -91,6 +91,7 @@ struct session *session_new(struct client *c, struct pool *p, const char *name, 
         else
                 make_up_name(m, s->name);
         TAILQ_INIT(&s->pending);
+        TAILQ_INIT(&s->ended);
         s->labels = calloc(n_labels + 1, sizeof(*s->labels));
         if (!s->labels)
                 abort();
@@ -102,6 +103,7 @@ struct session *session_new(struct client *c, struct pool *p, const char *name, 
 }
 
 static void session_free(struct session *s) {
+        session_drop_ends(s);
         TAILQ_REMOVE(&s->m->sessions, s, link);
         for (uint32_t i = 0; i < s->n_labels; i++)
                 free(s->labels[i]);
@@ -222,12 +224,14 @@ void session_hangup(struct session *s) {
 
 /* --- the end ------------------------------------------------------------------------------------ */
 
-static void end_execs(struct session *s, const char *why) {
+static void end_execs(struct session *s, const char *why, const char *cancelled) {
         struct exec *x;
 
         for (int i = 0; i < SESSION_BUCKETS; i++)
-                while ((x = LIST_FIRST(&s->execs[i])))
+                while ((x = LIST_FIRST(&s->execs[i]))) {
+                        x->cancelled = cancelled;
                         exec_lost(x, why);
+                }
 }
 
 void session_close(struct session *s, const char *reason, const struct audit_caller *by,
@@ -242,7 +246,7 @@ void session_close(struct session *s, const char *reason, const struct audit_cal
         log_line(LOG_P_INFO, "session %s of uid %u: %s%s%s", s->name, (unsigned)s->owner.uid, reason,
                  why ? ": " : "", why ? why : "");
         move(s, SESSION_CLOSED);
-        end_execs(s, why ? why : "its session was closed");
+        end_execs(s, why, why ? NULL : "as its session was closed");
         s->sandbox = NULL;
         sb->session = NULL;
         sandbox_discard(sb, NULL);
@@ -257,7 +261,8 @@ void sessions_check(struct manager *m, uint64_t now) {
 
         for (s = TAILQ_FIRST(&m->sessions); s; s = next) {
                 next = TAILQ_NEXT(s, link);
-                if (s->state == SESSION_OPEN && s->ttl_ms && s->n_running == 0 &&
+                attaches_check(s, now);
+                if (s->state == SESSION_OPEN && s->ttl_ms && s->n_running + s->n_attached == 0 &&
                     now - s->idle_ms >= s->ttl_ms)
                         session_close(s, "idle", NULL, NULL);
         }
@@ -313,11 +318,14 @@ struct exec *session_exec_at(struct session *s, uint32_t channel) {
 
 void session_exec_begun(struct session *s, struct exec *x) {
         LIST_INSERT_HEAD(&s->execs[x->channel % SESSION_BUCKETS], x, in_session);
-        s->n_running++;
+        s->n_running += !x->attach;
+        s->n_attached += x->attach;
 }
 
 void session_exec_ended(struct session *s, struct exec *x) {
         LIST_REMOVE(x, in_session);
-        s->n_running--;
+        s->n_running -= !x->attach;
+        s->n_attached -= x->attach && !x->hung_ms;
+        s->n_left -= x->attach && x->hung_ms;
         s->idle_ms = now_ms();
 }

@@ -4,6 +4,7 @@
  *     session.c        names, owners, quotas; opening, idling, closing; the commands in them
  *     session_state.c  what is kept of each in a file, for the next manager
  *     session_list.c   what is shown of them
+ *     detached.c       commands in them that nobody waits for
  *
  *     OPENING  somebody waits for its sandbox, in the pool's queue
  *     OPEN     it has one, its lease is in its file and in both trails
@@ -16,13 +17,30 @@
 
 #include <stdio.h>
 
+#include "manager/audit_state.h"
 #include "manager/manager.h"
 
-/* Commands that run in one at once. */
+/* Commands that run in one at once, and who attaches to them. */
 #define SESSION_EXECS_MAX 96
+#define SESSION_ATTACHES_MAX 32
+/* The ends of detached commands that are kept. */
+#define SESSION_ENDED_MAX 32
 #define SESSION_BUCKETS 64
 
 enum session_state { SESSION_OPENING, SESSION_OPEN, SESSION_CLOSED };
+
+/* A detached command that has ended. */
+struct ended {
+        TAILQ_ENTRY(ended) link;
+        char id[PROTO_EXEC_ID + 1];
+        uint32_t channel;
+        struct exited exited; /* as the agent said */
+        struct result result; /* as it was judged; its strings are not there */
+        uint64_t begun_us;
+        uint16_t command_len;
+        uint64_t command_total;
+        uint8_t command[AUDIT_STATE_COMMAND];
+};
 
 struct session {
         TAILQ_ENTRY(session) link;
@@ -45,10 +63,11 @@ struct session {
         struct client *
                 opener; /* who waits for its name; NULL where a command opens it, or the caller has gone */
         bool opener_json;
-        TAILQ_HEAD(, exec) pending;               /* commands that wait for it */
-        LIST_HEAD(, exec) execs[SESSION_BUCKETS]; /* what runs in it, by channel */
-        unsigned n_running;
-        bool pool_hit; /* it was there for the command that asks now */
+        TAILQ_HEAD(, exec) pending;                      /* commands that wait for it */
+        LIST_HEAD(, exec) execs[SESSION_BUCKETS];        /* what runs in it, by channel */
+        TAILQ_HEAD(, ended) ended;                       /* the oldest first */
+        unsigned n_running, n_attached, n_left, n_ended; /* n_left: who attached and has gone */
+        bool pool_hit;                                   /* it was there for the command that asks now */
 };
 
 /* Is it what a session may be called? */
@@ -88,6 +107,29 @@ void session_exec_begun(struct session *s, struct exec *x);
 void session_exec_ended(struct session *s, struct exec *x);
 /* One that waits goes away. */
 void session_exec_left(struct session *s, struct exec *x);
+
+/* --- detached.c --------------------------------------------------------------------------------- */
+
+/* A detached command of it has ended, just so. */
+void session_keep_end(struct session *s, const struct exec *x, const struct exited *e);
+/* The end of that command, where it is kept; or NULL. */
+struct ended *session_ended(struct session *s, const char *exec_id);
+void session_drop_ends(struct session *s);
+/* A whole ATTACH has come: 0 or -EPROTO. */
+int attach_handle(struct client *c, const struct frame *f);
+/* Of what is attached: a frame of its agent's, 0 or -EPROTO; its end, which tells its client and frees it; its client
+ * has gone. */
+int attach_agent_frame(struct exec *x, const struct frame *f);
+void attach_end(struct exec *x, const struct exited *e);
+void attach_hangup(struct exec *x);
+/* Those whose client has gone so long ago that nothing more comes for them. */
+void attaches_check(struct session *s, uint64_t now);
+
+/* --- ps.c --------------------------------------------------------------------------------------- */
+
+/* Commands of @uid, or with @all everybody's, that run or have ended detached; of @session alone where that is not
+ * "". The whole answer, allocated; NULL when out of memory. */
+char *ps_text(struct manager *m, uid_t uid, bool all, const char *session, bool json, size_t *ret_len);
 
 /* --- session_state.c ---------------------------------------------------------------------------- */
 

@@ -23,7 +23,9 @@ static void when(uint64_t seconds, char ret[32]) {
 
 /* Milliseconds since nothing runs in it. */
 static uint64_t idle(const struct session *s) {
-        return s->state == SESSION_OPEN && s->n_running == 0 ? now_ms() - s->idle_ms : 0;
+        bool at_work = s->state != SESSION_OPEN || s->n_running + s->n_attached > 0;
+
+        return at_work ? 0 : now_ms() - s->idle_ms;
 }
 
 void session_json(struct jsonw *j, const struct session *s) {

@@ -19,6 +19,8 @@ static uint8_t exit_code(const struct exited *e) {
         case CAUSE_SIGNALED:
         case CAUSE_OOM:
                 return own_code(e);
+        case CAUSE_CANCELLED:
+                return e->signaled ? own_code(e) : EXIT_SANDBOX;
         case CAUSE_PIDS_LIMIT:
                 return e->error ? EXIT_SANDBOX : own_code(e);
         case CAUSE_TIMEOUT:
@@ -89,7 +91,7 @@ static void explain(const struct exec *x, const struct exited *e, char *s, size_
                 break;
         case CAUSE_CANCELLED:
                 snprintf(s, cap, "exec: cancelled, %s",
-                         x->killed ? "by hermes-sandbox kill" : "as hermes-sandboxd is stopping");
+                         x->cancelled ? x->cancelled : "as its caller has gone");
                 break;
         case CAUSE_NOT_FOUND:
         case CAUSE_NOT_EXECUTABLE:
