@@ -98,7 +98,7 @@ static void nothing_yet(void **state) {
 }
 
 static void counts(void **state) {
-        struct exec waited = { .m = &m, .pool = &dev, .begun_us = 5000000, .queued_ms = 5001 };
+        struct exec waited = { .m = &m, .pool = &dev, .begun_us = 5000000, .waiter.queued_ms = 5001 };
         struct exec running = { .state = EXEC_RUNNING };
 
         (void)state;
