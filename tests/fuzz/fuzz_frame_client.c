@@ -22,7 +22,8 @@ static void forward(const uint8_t *p, size_t len) {
         if (exec_request_decode(p, len, &r) < 0 || !order_fits(&profile, &r))
                 return;
         check(order_args_len(&r) <= r.strings_len && order_command_bytes(&r) <= r.strings_len);
-        order = order_encode(&profile, &r, order_args_len(&r), len % 2, "0123456789abcdef", &n);
+        order = order_encode(&profile, &r, order_args_len(&r), len % 3 > 0, len % 3 > 1,
+                             "0123456789abcdef", &n);
         check(exec_order_decode(order, n, &o) == 0);
         check(o.n_args == r.n_args && o.n_env == r.n_env + 5 && o.shell == r.shell &&
               o.scrub == len % 2);
