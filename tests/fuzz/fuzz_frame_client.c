@@ -16,17 +16,19 @@ static void forward(const uint8_t *p, size_t len) {
         const struct config_profile profile = { .home = path, .workdir = path, .env = env };
         struct exec_request r;
         struct exec_order o;
+        bool one_shot, scrub;
         uint8_t *order;
         size_t n;
 
         if (exec_request_decode(p, len, &r) < 0 || !order_fits(&profile, &r))
                 return;
         check(order_args_len(&r) <= r.strings_len && order_command_bytes(&r) <= r.strings_len);
-        order = order_encode(&profile, &r, order_args_len(&r), len % 3 > 0, len % 3 > 1,
-                             "0123456789abcdef", &n);
+        one_shot = !r.session[0];
+        scrub = one_shot && len % 2;
+        order = order_encode(&profile, &r, order_args_len(&r), one_shot, scrub, "0123456789abcdef", &n);
         check(exec_order_decode(order, n, &o) == 0);
         check(o.n_args == r.n_args && o.n_env == r.n_env + 5 && o.shell == r.shell &&
-              o.scrub == len % 2);
+              o.one_shot == one_shot && o.scrub == scrub);
         free(order);
 }
 
