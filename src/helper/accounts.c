@@ -1,91 +1,130 @@
 /*
- * getgrnam() would load the modules that nsswitch.conf names into a setuid program, and take a directory server's
- * word. So the files are read here, as a stream: a line may have any length, and nothing is allocated.
+ * The account files are read here: getgrnam() would load the modules that nsswitch.conf names into a setuid program,
+ * and take a directory server's word. They are written by usermod -aG, which locks them all and then reads. gpasswd -a
+ * reads the group's members before it locks: who joined in between is thrown out again (tried). Both need CAP_CHOWN.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "helper/helper.h"
 
-#define GID 2
-#define MEMBERS 3
+enum { NAME, PASSWORD, GID, MEMBERS };
+#define WORD 64 /* what a name and a number fit in */
 
-struct look {
-        const char *entry, *member;
-        int field;
-        size_t at;    /* how much of the word was seen */
-        bool differs; /* it is not the wanted one */
-        bool here;    /* this is the line of the entry */
-        bool found;   /* and the member stands in it */
-        int64_t gid;  /* -1: none, too large: none either */
-};
+/* A whole field, or one of the members; empty if it is too long. Returns what ended it. */
+static int next_word(FILE *f, int field, char word[WORD]) {
+        size_t n = 0;
+        int c;
 
-/* false: the entry's line is read. */
-static bool next_byte(struct look *l, char c) {
-        const char *want = l->field == 0 ? l->entry : l->field == MEMBERS ? l->member : NULL;
-
-        if (c == '\n' || c == ':' || (c == ',' && l->field == MEMBERS)) {
-                bool same = want && !l->differs && want[l->at] == 0;
-
-                if (l->field == 0)
-                        l->here = same;
-                else if (l->here && same)
-                        l->found = true;
-                if (c == '\n' && l->here)
-                        return false;
-                l->field = c == '\n' ? 0 : l->field + (c == ':');
-                l->at = 0;
-                l->differs = false;
-                return true;
-        }
-        if (want && !l->differs)
-                l->differs = c == 0 || want[l->at++] != c;
-        if (l->here && l->field == GID)
-                l->gid = c >= '0' && c <= '9' && l->gid < UINT32_MAX
-                                 ? (l->gid < 0 ? 0 : l->gid * 10) + c - '0'
-                                 : INT64_MAX;
-        return true;
+        for (; (c = getc(f)) != EOF && c != ':' && c != '\n' && (c != ',' || field != MEMBERS); n++)
+                if (n < WORD)
+                        word[n] = c ? (char)c : ' '; /* a nul ends no name */
+        word[n < WORD ? n : 0] = 0;
+        return c;
 }
 
-/* By its descriptor: what a path names may change between two looks. */
-static int open_trusted(int etc, const char *file, uid_t owner) {
-        int fd = openat(etc, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+int accounts_look(const char *path, uid_t owner, const char *entry, const char *member, gid_t *ret_gid) {
+        int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        int r = ACCOUNTS_NONE, field = NAME, end = '\n';
+        unsigned long long gid = (gid_t)-1; /* nobody's */
+        char word[WORD];
         struct stat st;
+        FILE *f;
 
         if (fd < 0)
-                return errno == ELOOP ? -EPERM : -errno;
-        if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == owner && !(st.st_mode & 022))
-                return fd;
-        close(fd);
-        return -EPERM;
+                return errno == ENOENT ? ACCOUNTS_NONE : errno == ELOOP ? -EPERM : -errno;
+        /* By its descriptor: what a path names may change between two looks. */
+        f = fdopen(fd, "r");
+        if (!f || fstat(fd, &st) < 0)
+                return -errno;
+        if (!S_ISREG(st.st_mode) || st.st_uid != owner || (st.st_mode & 022))
+                r = -EPERM;
+        while (r >= 0 && end != EOF && (end != '\n' || r == ACCOUNTS_NONE)) {
+                field = end == '\n' ? NAME : field + (end == ':');
+                end = next_word(f, field, word);
+                if (field == NAME && strcmp(word, entry) == 0)
+                        r = ACCOUNTS_THERE;
+                else if (r && field == GID && *word && strspn(word, "0123456789") == strlen(word))
+                        gid = strtoull(word, NULL, 10);
+                else if (r && field == MEMBERS && member && strcmp(word, member) == 0)
+                        r = ACCOUNTS_MEMBER;
+        }
+        if (ferror(f))
+                r = -errno;
+        else if (r > 0 && ret_gid && gid >= (gid_t)-1)
+                r = -EBADMSG;
+        else if (r > 0 && ret_gid)
+                *ret_gid = (gid_t)gid;
+        fclose(f);
+        return r;
 }
 
-int accounts_look(int etc, const char *file, uid_t owner, const char *entry, const char *member,
-                  gid_t *ret_gid) {
-        struct look l = { .entry = entry, .member = member, .gid = -1 };
-        int fd = open_trusted(etc, file, owner);
-        bool more = true;
-        char block[16384];
-        ssize_t n;
+/* What a killed tool leaves. shadow's locks are files with their owner's pid: a dead owner's are in nobody's way until
+ * another process gets that pid. Copies that it has just begun have mode 0, over which not even root can write without
+ * CAP_DAC_OVERRIDE. The child is not yet reaped: its pid is its own, and to others it is alive. */
+static void unlock(const char *etc, pid_t pid) {
+        static const char *const files[] = { "gshadow", "group", "shadow", "passwd" };
+        static const char *const left[] = { "+", "-", ".lock" }; /* the lock guards the others */
 
-        if (fd < 0)
-                return fd;
-        while ((n = read(fd, block, sizeof(block))) > 0 && more)
-                for (ssize_t i = 0; i < n && more; i++)
-                        more = next_byte(&l, block[i]);
-        n = n < 0 ? -errno : 0;
-        close(fd);
-        if (n < 0)
-                return (int)n;
-        if (more)
-                next_byte(&l, '\n'); /* which the last line may lack */
-        if (!l.here)
-                return ACCOUNTS_NONE;
-        if (ret_gid && (l.gid < 0 || l.gid >= UINT32_MAX)) /* (gid_t)-1 is nobody's */
-                return -EBADMSG;
-        if (ret_gid)
-                *ret_gid = (gid_t)l.gid;
-        return l.found ? ACCOUNTS_MEMBER : ACCOUNTS_THERE;
+        for (int i = 0; i < 4; i++) {
+                char path[64], holder[32] = "";
+                struct stat st;
+                int fd;
+
+                snprintf(path, sizeof(path), "%s/%s.%d", etc, files[i], (int)pid);
+                unlink(path);
+                snprintf(path, sizeof(path), "%s/%s.lock", etc, files[i]);
+                fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+                if (read(fd, holder, sizeof(holder) - 1) > 0 && atol(holder) == pid)
+                        for (int j = 0; j < 3; j++) {
+                                snprintf(path, sizeof(path), "%s/%s%s", etc, files[i], left[j]);
+                                /* A whole backup stays. */
+                                if (j != 1 || (lstat(path, &st) == 0 && !(st.st_mode & 0777)))
+                                        unlink(path);
+                        }
+                close(fd);
+        }
+}
+
+int accounts_change(const struct helper *h, int ms) {
+        struct pollfd end = { .events = POLLIN };
+        pid_t pid = fork();
+        bool in_time;
+        int status;
+
+        if (pid < 0)
+                return -errno;
+        if (pid == 0) {
+                int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+                sigset_t none;
+
+                sigemptyset(&none);
+                if (dup2(null, 0) == 0 && dup2(null, 1) == 1 && dup2(null, 2) == 2 && setsid() > 0 &&
+                    sigprocmask(SIG_SETMASK, &none, NULL) == 0)
+                        execv(h->tool, (char *const *)h->tool_argv);
+                _exit(127);
+        }
+        end.fd = pidfd_open(pid, 0);
+        in_time = poll(&end, 1, ms) > 0;
+        if (!in_time) {
+                kill(-pid, SIGKILL); /* with all that it has started */
+                kill(pid, SIGKILL);  /* it may not be in its own session yet */
+                waitid(P_PID, (id_t)pid, &(siginfo_t){ 0 }, WEXITED | WNOWAIT);
+        }
+        unlock(h->etc, pid);
+        close(end.fd);
+        if (waitpid(pid, &status, 0) < 0)
+                return -errno;
+        if (WIFEXITED(status) && (WEXITSTATUS(status) == 1 || WEXITSTATUS(status) == 10))
+                return -EBUSY;
+        return in_time ? status : -ETIME;
 }
