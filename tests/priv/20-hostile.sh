@@ -89,7 +89,7 @@ look_inside() {
 		#!/bin/sh
 		cat /proc/self/status /proc/self/limits /proc/self/oom_score_adj >$HST_DIR/seen
 		cut -d' ' -f6,19,41 /proc/\$\$/stat >$HST_DIR/stat
-		ls -l /proc/\$\$/fd | cat >$HST_DIR/fds
+		(ls -l /proc/\$\$/fd >$HST_DIR/fds)
 		readlink /proc/\$\$/cwd >$HST_DIR/cwd
 		tr '\\0' ' ' </proc/\$\$/cmdline >$HST_DIR/cmdline
 		cat /proc/self/timerslack_ns >$HST_DIR/slack
