@@ -34,6 +34,7 @@
 #include "common/cleanup.h"
 #include "common/frame.h"
 #include "common/proto.h"
+#include "common/proto_session.h"
 #include "common/wire.h"
 
 #define RIG_WAIT_MS 30000
@@ -46,7 +47,14 @@ struct rig {
         int listen_fd, fd;
         const char *cgroup; /* a pids cgroup (v1) to put it into, or NULL */
         bool sealed; /* a world as a container's: read-only but for a few tmpfs, a network of its own */
+        uid_t as;    /* not 0: the agent and its commands have this uid and gid, and no capability */
         char hello[4096];
+        uint16_t n_held; /* as it said last */
+        struct {
+                char exec_id[PROTO_EXEC_ID + 1];
+                uint32_t channel;
+                bool ended;
+        } held[PROTO_HELD_MAX];
         uint8_t in[2 * FRAME_MAX];
         size_t in_len, in_used;
 };
@@ -111,6 +119,8 @@ static inline void rig_seal(const char *root) {
         rig_need(symlink("/proc/self/fd", path) == 0, path);
         snprintf(path, sizeof(path), "%s/dev/stderr", root);
         rig_need(symlink("/proc/self/fd/2", path) == 0, path);
+        snprintf(path, sizeof(path), "%s/dev/ptmx", root);
+        rig_need(symlink("pts/ptmx", path) == 0, path);
         rig_mount("tmpfs", root, "/dev/shm", "mode=1777,size=4m");
         rig_mount("mqueue", root, "/dev/mqueue", NULL);
         rig_mount("tmpfs", root, "/tmp", "mode=1777,size=16m");
@@ -149,6 +159,12 @@ static inline void rig_make_root(const struct rig *r, const char *root) {
                 rig_bind(r->cgroup, root, "/sys/fs/cgroup/pids");
         if (r->sealed)
                 rig_seal(root);
+        /* As engines mount it. */
+        snprintf(path, sizeof(path), "%s/dev/pts", root);
+        mkdir(path, 0755);
+        rig_need(mount("devpts", path, "devpts", MS_NOSUID | MS_NOEXEC,
+                       "newinstance,ptmxmode=0666,mode=0620,gid=5") == 0,
+                 path);
 }
 
 static inline void rig_join_cgroup(const struct rig *r) {
@@ -163,8 +179,15 @@ static inline void rig_join_cgroup(const struct rig *r) {
         close(fd);
 }
 
+static inline void rig_become(uid_t uid) {
+        rig_need(syscall(SYS_setgroups, 0, NULL) == 0 && setresgid(uid, uid, uid) == 0 &&
+                         setresuid(uid, uid, uid) == 0,
+                 "another uid");
+}
+
 /* PID 1 of the new namespace. */
 static inline void rig_become_agent(const struct rig *r, const char *root, const char *reconnect_ms) {
+        char uid[16];
         char *args[] = { (char *)AGENT_PATH,
                          (char *)"10000",
                          (char *)"10001",
@@ -176,11 +199,17 @@ static inline void rig_become_agent(const struct rig *r, const char *root, const
         char *env[] = { (char *)"IMAGE=yes", (char *)"BOTH=image", (char *)"ASAN_OPTIONS=detect_leaks=0",
                         NULL };
 
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
         rig_need(getpid() == 1, "pid namespace");
         rig_join_cgroup(r);
         rig_need(chroot(root) == 0 && chdir("/") == 0, "chroot");
         rig_need(mount("proc", "/proc", "proc", 0, NULL) == 0, "proc");
+        if (r->as) {
+                snprintf(uid, sizeof(uid), "%u", (unsigned)r->as);
+                args[1] = args[2] = uid;
+                args[3] = args[4] = (char *)"0";
+                rig_become(r->as);
+        }
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         execve(args[0], args, env);
         rig_need(false, args[0]);
 }
@@ -225,6 +254,7 @@ static inline void rig_start(struct rig *r, const char *reconnect_ms) {
         r->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         assert_int_equal(bind(r->listen_fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
         assert_int_equal(listen(r->listen_fd, 8), 0);
+        assert_int_equal(chmod(sa.sun_path, r->as ? 0666 : 0600), 0);
         assert_int_equal(pipe2(p, O_CLOEXEC), 0);
         r->keeper = fork();
         if (r->keeper == 0)
@@ -232,6 +262,15 @@ static inline void rig_start(struct rig *r, const char *reconnect_ms) {
         close(p[1]);
         assert_int_equal(read(p[0], &r->agent, sizeof(r->agent)), sizeof(r->agent));
         close(p[0]);
+}
+
+/* Whether the agent finds the socket. */
+static inline void rig_listen(const struct rig *r, bool on) {
+        char here[128], away[128];
+
+        snprintf(here, sizeof(here), "%s/" AGENT_SOCKET, r->dir);
+        snprintf(away, sizeof(away), "%s/away", r->dir);
+        assert_int_equal(rename(on ? away : here, on ? here : away), 0);
 }
 
 /* The agent's exit status, once it has ended by itself; it must do so in time. */
@@ -310,7 +349,21 @@ static inline void rig_next(struct rig *r, struct frame *f) {
         assert_true(rig_try_next(r, f));
 }
 
-/* The agent's connection and its HELLO. */
+static inline void rig_take_held(struct rig *r, const struct frame *f) {
+        struct held h;
+
+        assert_int_equal(f->type, FRAME_HELD);
+        assert_int_equal(f->channel, 0);
+        assert_int_equal(held_decode(f->payload, f->len, &h), 0);
+        r->n_held = h.n;
+        for (uint16_t i = 0; i < h.n; i++) {
+                strcpy(r->held[i].exec_id, h.of[i].exec_id);
+                r->held[i].channel = h.of[i].channel;
+                r->held[i].ended = h.of[i].ended;
+        }
+}
+
+/* The agent's connection, its HELLO and its HELD. */
 static inline void rig_accept(struct rig *r) {
         struct pollfd pfd = { .fd = r->listen_fd, .events = POLLIN };
         struct hello h = { FRAME_VERSION, HELLO_MANAGER, "test" };
@@ -327,6 +380,8 @@ static inline void rig_accept(struct rig *r) {
         assert_int_equal(hello_decode(f.payload, f.len, &h), 0);
         assert_int_equal(h.role, HELLO_AGENT);
         snprintf(r->hello, sizeof(r->hello), "%s", h.text);
+        rig_next(r, &f);
+        rig_take_held(r, &f);
 }
 
 static inline void rig_grant(struct rig *r, uint32_t channel, uint8_t stream, uint32_t bytes) {

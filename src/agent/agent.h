@@ -10,9 +10,13 @@
  *     start.c    an EXEC order: argv, environment, pipes; what is made ready for the next one
  *     exec.c     the table of commands: deadlines, kills, ends
  *     stream.c   a command's streams: pipes, credit, limits
+ *     tty.c      a command's terminal
+ *     keep.c     detached commands: what they wrote last, how they ended, what is said of them to a new manager
+ *     attach.c   readers of what detached commands write
  *     child.c    from fork to exec: drop everything, then run
  *     spare.c    the process that is made beforehand, so that a start costs an exec
  *     tree.c     a command's processes, found by its supplementary gid
+ *     files.c    not the agent: a command that it gives every sandbox, to move files in and out
  *     cgroup.c   what the sandbox's own cgroup counts
  *     places.c   where a command can write: the sandbox's own mount table, and how all was at the handshake
  *     scrub.c    between two commands: kill, empty, restore
@@ -29,8 +33,12 @@
 
 #include "common/frame.h"
 #include "common/proto.h"
+#include "common/proto_session.h"
 
-#define AGENT_EXECS 128
+/* Slots for commands: those that run, and detached ones that have ended and are kept. */
+#define AGENT_EXECS PROTO_HELD_MAX
+#define AGENT_RUNNING 96 /* at once */
+#define AGENT_READERS 32
 /* Bytes that an EXITED may have (frame.c). */
 #define EXITED_MAX 256
 /* And a SCRUBBED: its numbers, and a place of at most PROTO_NAME_MAX. */
@@ -41,7 +49,7 @@ struct agent_ids {
         uid_t uid;
         gid_t gid;
         gid_t exec_gid_first;
-        uint32_t exec_gid_count;
+        uint32_t exec_gid_count; /* 0: commands run as the agent itself */
 };
 
 /* Where a page is not written to, it costs nothing. Programs are linked with their variables sorted by section
@@ -88,6 +96,7 @@ struct child {
         /* What only child_execute() looks at. */
         bool prepared;      /* the first half was done with the fields above */
         bool use_stdin;     /* @in becomes 0, which is else /dev/null */
+        const char *tty;    /* becomes 0, 1, 2 and the controlling terminal; NULL: there is none */
         const char *script; /* becomes the file 3; NULL: there is none */
         size_t script_len;
         const char *workdir;
@@ -128,13 +137,20 @@ pid_t spare_start(struct child *c);
 
 /* --- tree.c ------------------------------------------------------------------------------------ */
 
-/* How many processes carry @gid as a supplementary group. -errno when /proc cannot be read. */
-int tree_count(gid_t gid);
+/* By what a command's processes are known. */
+struct tree {
+        gid_t gid;          /* a supplementary group that is theirs alone; 0: there is none, but */
+        pid_t sid;          /* the session that its main process has made, */
+        const char *marker; /* and a variable of their environment, "NAME=VALUE" */
+};
+
+/* How many processes it has. -errno when /proc cannot be read. */
+int tree_count(const struct tree *t);
 /* Sends @signo to each of them once. Returns how many there were. */
-int tree_signal(gid_t gid, int signo);
+int tree_signal(const struct tree *t, int signo);
 /* One round of ending the tree: stop what runs until a scan finds nothing new, then kill. Returns how
  * many processes were seen; the tree is gone when it returns 0. */
-int tree_kill(gid_t gid);
+int tree_kill(const struct tree *t);
 
 /* --- places.c, scrub.c, proof.c ----------------------------------------------------------------- */
 
@@ -192,8 +208,11 @@ void link_commit(struct link *l, uint8_t type, uint8_t flags, uint32_t channel, 
 void link_put(struct link *l, uint8_t type, uint32_t channel, const void *p, uint32_t len);
 /* Sends what is waiting. 0 (also when the socket is full), or -errno: the connection is gone. */
 int link_flush(struct link *l);
-/* Receives what is there and calls @handle for each whole frame. 0, 1 when the socket may hold more, or
- * -errno: end of file (-ECONNRESET), a protocol error, or what @handle returned. */
+/* From @handle and link_receive(): the frame is not taken yet, as its answer finds no room. */
+#define LINK_LATER 2
+/* Receives what is there and calls @handle for each whole frame. 0, 1 when the socket may hold more,
+ * LINK_LATER when a frame is to be offered again once there is more link_room(), or -errno: end of file
+ * (-ECONNRESET), a protocol error, or what @handle returned. */
 int link_receive(struct link *l, int (*handle)(void *userdata, const struct frame *f), void *userdata);
 
 /* --- exec.c ------------------------------------------------------------------------------------ */
@@ -203,6 +222,7 @@ enum exec_state {
         EXEC_RUNNING,  /* its main process lives */
         EXEC_KILLING,  /* the main process is reaped, the rest of the tree is being ended */
         EXEC_DRAINING, /* the last bytes of its streams wait for credit */
+        EXEC_KEPT,     /* detached, and ended: for whoever asks */
 };
 
 struct exec_out {
@@ -216,6 +236,8 @@ struct exec_out {
         uint64_t taken_us; /* the last time */
         uint64_t credit;
         int64_t final_left; /* bytes still to be taken after the main process' end; -1: until EOF */
+        uint8_t *ring;    /* of a detached command, FRAME_CREDIT bytes of the agent's pool; else NULL */
+        uint64_t written; /* into the ring, since the command's start */
 };
 
 struct exec_in {
@@ -223,17 +245,29 @@ struct exec_in {
         bool eof; /* close it once the buffer is empty */
         size_t start, len;
         uint32_t ungranted; /* taken, and not yet told to the sender */
-        uint8_t *buf;       /* FRAME_CREDIT bytes of the agent's static pool */
+        uint8_t *buf;       /* FRAME_CREDIT bytes of the agent's pool */
+        uint64_t eof_us; /* a terminal's, after the end: when to look whether it is to be told again */
 };
+
+/* In the environment of each command that has no gid of its own (tree.c), before its id. */
+#define EXEC_MARKER "HERMES_SANDBOX_EXEC="
 
 struct exec {
         enum exec_state state;
         uint32_t channel;
         pid_t pid;
-        gid_t gid;
+        struct tree tree;
+        char marker[sizeof(EXEC_MARKER) + PROTO_EXEC_ID]; /* EXEC_MARKER and its id */
         bool one_shot;
+        bool detached;
+        bool tty;
         bool kill_now;  /* end the whole tree with the main process, or before it */
         bool abandoned; /* nobody waits for its end any more */
+        bool told;      /* detached, and ended: this manager knows it */
+        bool forget;    /* detached: nobody will ask for it any more */
+        bool pool_used; /* more than a little of its part of the pool was written to */
+        uint8_t readers;
+        uint32_t ended_as; /* detached: ends have an order */
         struct exec_in in;
         struct exec_out out[2];
         bool limited;
@@ -246,12 +280,24 @@ struct exec {
         struct exited end;
 };
 
-/* What an idle sandbox has ready for its next command: in slot 0, as no other is taken then. */
+/* What an idle sandbox has ready for its next command. */
 struct ready {
         bool made;
+        unsigned slot; /* where it will be: a free one */
         gid_t gid;
         int in[2], out[2][2]; /* pipes: theirs of stdin, ours of the others, first */
         uint64_t oom, pids;   /* cgroup counters */
+};
+
+/* Who reads what a detached command writes. */
+struct reader {
+        bool used;
+        bool output; /* else only the end is waited for */
+        bool tell;   /* where it reads from is to be said before anything else */
+        uint32_t channel;
+        unsigned slot;  /* of the command */
+        uint64_t at[2]; /* the next byte of stdout, stderr, counted from the command's start */
+        uint64_t credit[2];
 };
 
 struct agent {
@@ -262,6 +308,7 @@ struct agent {
         char **image_env; /* the agent's own environment: the image's */
         struct ready ready;
         bool link_more;  /* the socket may hold more than was taken */
+        bool link_later; /* a frame waits until its answer finds room */
         bool link_hup;   /* its end has been announced */
         bool link_waits; /* for room in the socket */
         uint8_t pong[8]; /* the answer that waits for room in the link */
@@ -271,17 +318,21 @@ struct agent {
         bool scrub_due;         /* from an order with scrub until its SCRUBBED */
         uint32_t scrub_channel; /* its channel */
         uint32_t exec_serial;
-        unsigned n_execs;
+        unsigned n_execs;  /* but for kept ones */
+        unsigned n_untold; /* kept ones of which this manager has had no EXITED */
+        unsigned n_readers;
+        unsigned top;       /* all slots from here on are free */
         unsigned pump_from; /* the slot whose turn it is */
+        uint32_t ends;      /* detached commands that have ended */
         bool rest;          /* all of a flood was taken out of its pipe: let it fill again */
         uint32_t order_channel;
         size_t order_len;
         /* Up to here an idle agent's memory: one page, with the start of the link's buffer. */
         struct link link;
         struct exec execs[AGENT_EXECS];
+        struct reader readers[AGENT_READERS];
         /* the EXEC payload that is being received, where it has more frames than one: all of them joined */
         uint8_t order[PROTO_EXEC_MAX];
-        uint8_t stdin_pool[AGENT_EXECS][FRAME_CREDIT];
 };
 
 /* What epoll's data says: a kind and an index. */
@@ -300,7 +351,7 @@ bool exec_advance(struct agent *a);
 void exec_scrub(struct agent *a);
 /* Milliseconds until exec_advance() must run again; -1: no deadline. */
 int exec_timeout(const struct agent *a);
-/* The manager has gone: ends what ran for one-shot callers. */
+/* The manager has gone: ends what somebody was attached to. */
 void exec_abandon(struct agent *a);
 
 /* The command of @channel, or NULL. One that was abandoned is no manager's any more. */
@@ -315,8 +366,16 @@ void exec_failed(struct agent *a, struct exec *x, uint8_t cause, uint8_t stage, 
 bool exec_children_left(void);
 /* The only command that runs is a one-shot's: no other comes before its end. */
 bool exec_alone(const struct agent *a);
-/* The supplementary gid of the next command. */
+/* The supplementary gid of the next command; 0: commands have none. */
 gid_t exec_next_gid(struct agent *a);
+/* A slot that is free; AGENT_EXECS: there is none. */
+unsigned exec_free_slot(const struct agent *a);
+/* The one place that assigns a slot's state. */
+void exec_move(struct agent *a, struct exec *x, enum exec_state to);
+/* EXITED of a command, on its own channel or on a reader's. There is room for EXITED_MAX. */
+void exec_send_exited(struct agent *a, const struct exec *x, uint32_t channel);
+/* Gives the slot back, with what it had open. */
+void exec_free(struct agent *a, struct exec *x);
 
 /* --- stream.c ---------------------------------------------------------------------------------- */
 
@@ -324,20 +383,85 @@ int stream_stdin_frame(struct agent *a, const struct frame *f);
 int stream_window_frame(struct agent *a, const struct frame *f);
 /* A pipe has become ready. */
 void stream_event(struct agent *a, enum agent_event kind, unsigned index);
-/* Moves output of all commands into the link. Returns true when more could be moved at once. */
+/* Moves output of all commands and of all readers into the link. Returns true when more could be moved at
+ * once. */
 bool stream_pump(struct agent *a);
 /* Tells the sender of what stdin took while the link had no room. */
 void stream_grant(struct agent *a, struct exec *x);
 /* The main process has ended: all that the streams hold now belongs to the command; what a background
  * process adds later does not. */
 void stream_drain(struct exec *x);
+/* Adds @n bytes, and the lines in them, to what EXITED tells as dropped. */
+void stream_count_unsent(struct exec *x, int i, const uint8_t *p, size_t n);
 /* Nothing more of it will be sent. */
 bool stream_done(const struct exec_out *o);
 void stream_end(struct exec_out *o);
 
+/* --- tty.c --------------------------------------------------------------------------------------- */
+
+/* What a terminal may still hold of a command that has ended, and more: a pty takes 8192 bytes on their way
+ * (tty_buffer_set_limit() in Linux' drivers/tty/pty.c), and 4096 that have arrived (N_TTY_BUF_SIZE). */
+#define TTY_HELD_MAX 32768
+
+/* The name of a terminal: "/dev/pts/4294967295". */
+#define TTY_NAME 24
+
+/* Makes a terminal of the command's uid, of the order's size, and fills the slot with the agent's ends of it.
+ * 0 and its name, or -errno. */
+int tty_open(struct agent *a, struct exec *x, const struct exec_order *o, char ret_name[TTY_NAME]);
+int tty_resize_frame(struct agent *a, const struct frame *f);
+/* Whoever reads from the terminal next shall meet the end of its input. */
+void tty_end_input(struct exec *x, uint64_t now);
+/* As when a line drops: the kernel sends SIGHUP to the command's session. */
+void tty_hang_up(struct exec *x);
+
+/* --- keep.c -------------------------------------------------------------------------------------- */
+
+/* Each slot's part of a pool: a command's stdin, or two rings. */
+uint8_t *keep_pool(unsigned slot);
+/* @n bytes have come into the ring. */
+void keep_written(struct exec *x, int i, size_t n);
+/* The oldest byte that is there. */
+uint64_t keep_oldest(const struct exec_out *o);
+/* A detached command has ended, and all its output is there. */
+void keep(struct agent *a, struct exec *x);
+/* Says what ended and was not said yet, as far as there is room. */
+void keep_tell(struct agent *a);
+/* Gives up the oldest one that nobody reads, for its slot. False: there is none. */
+bool keep_evict(struct agent *a);
+/* Gives it up if it has ended, nobody will ask, and nobody reads. */
+void keep_release(struct agent *a, struct exec *x);
+int keep_forget_frame(struct agent *a, const struct frame *f);
+/* HELD for a new manager, at @buf: the payload's length, or -EMSGSIZE. */
+ssize_t keep_held(struct agent *a, void *buf, size_t cap);
+
+/* --- attach.c ------------------------------------------------------------------------------------ */
+
+/* 0, LINK_LATER or -EPROTO. */
+int attach_frame(struct agent *a, const struct frame *f);
+/* The reader of @channel, or NULL. */
+struct reader *attach_find(struct agent *a, uint32_t channel);
+void attach_drop(struct agent *a, struct reader *r);
+/* The manager has gone, and all readers with it. */
+void attach_abandon(struct agent *a);
+/* Moves a chunk for each reader. Returns true when one was moved and more may follow at once. */
+bool attach_pump(struct agent *a);
+/* Ends readers that have read all of a command that has ended. */
+void attach_advance(struct agent *a);
+
 /* --- start.c ----------------------------------------------------------------------------------- */
 
-/* Adds the frame to the order and, with the last one, starts the command. 0 or -EPROTO. */
+/* The agent takes the command's place, and its own again: who makes a pipe or a terminal owns it. The second
+ * returns 0 or -errno. */
+void start_as_command(const struct agent *a);
+int start_as_agent(void);
+/* Epoll tells of @fd as @kind, edge-triggered. 0 or -errno. */
+int start_watch(struct agent *a, int fd, uint32_t events, enum agent_event kind, unsigned index);
+
+/* Says on @channel that there is nothing of it: 0, or LINK_LATER. */
+int start_refuse(struct agent *a, uint32_t channel, uint8_t cause, int error);
+
+/* Adds the frame to the order and, with the last one, starts the command. 0, LINK_LATER or -EPROTO. */
 int start_order_frame(struct agent *a, const struct frame *f);
 
 /* Runs an empty shell once, before the handshake: a fresh container's mounts have looked no name up yet,

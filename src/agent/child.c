@@ -31,6 +31,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -66,7 +67,7 @@ int child_drop_identity(const struct child *c) {
         struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
         struct __user_cap_data_struct none[2] = { 0 }, now[2];
 
-        if (syscall(SYS_setgroups, 1, &c->exec_gid) < 0 ||
+        if ((c->exec_gid && syscall(SYS_setgroups, 1, &c->exec_gid) < 0) ||
             syscall(SYS_setresgid, c->ids->gid, c->ids->gid, c->ids->gid) < 0 ||
             syscall(SYS_setresuid, c->ids->uid, c->ids->uid, c->ids->uid) < 0)
                 return -errno;
@@ -163,10 +164,27 @@ __attribute__((noinline)) static int exec_in_path(const struct child *c) {
         return error;
 }
 
+/* It is opened by name, as the prepared child has had its descriptors from before. As the command's leader has
+ * a session of its own, and no terminal yet, this one becomes its. */
+static int take_terminal(const char *name) {
+        int fd = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+
+        if (fd < 0 || ioctl(fd, TIOCSCTTY, 0) < 0)
+                return -errno;
+        for (int i = 0; i < 3; i++)
+                if (dup2(fd, i) < 0)
+                        return -errno;
+        return 0;
+}
+
 void child_execute(struct child *c) {
         int r;
 
-        if (c->use_stdin && dup2(EXTRA_FD, 0) < 0)
+        if (c->tty) {
+                r = take_terminal(c->tty);
+                if (r < 0)
+                        child_fail(c, START_PLUMBING, -r);
+        } else if (c->use_stdin && dup2(EXTRA_FD, 0) < 0)
                 child_fail(c, START_PLUMBING, errno);
         if (c->script) {
                 r = script_file(c->script, c->script_len);

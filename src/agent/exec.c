@@ -1,6 +1,6 @@
 /*
- * The table of commands. A slot goes FREE -> RUNNING -> (KILLING) -> DRAINING -> FREE; move() is the one
- * place that assigns the state.
+ * The table of commands. A slot goes FREE -> RUNNING -> (KILLING) -> DRAINING -> FREE, and a detached command's
+ * from DRAINING to KEPT; move() is the one place that assigns the state.
  */
 #include "agent/agent.h"
 
@@ -19,25 +19,34 @@
 /* Between two looks at a tree that is being killed. */
 #define KILL_RETRY_US 1000
 
-static const bool moves[4][4] = {
+static const bool moves[5][5] = {
         [EXEC_FREE] = { [EXEC_RUNNING] = true },
         [EXEC_RUNNING] = { [EXEC_KILLING] = true, [EXEC_DRAINING] = true },
-        [EXEC_KILLING] = { [EXEC_DRAINING] = true, [EXEC_FREE] = true },
-        [EXEC_DRAINING] = { [EXEC_FREE] = true },
+        [EXEC_KILLING] = { [EXEC_DRAINING] = true },
+        [EXEC_DRAINING] = { [EXEC_FREE] = true, [EXEC_KEPT] = true },
+        [EXEC_KEPT] = { [EXEC_FREE] = true },
 };
 
-static void move(struct agent *a, struct exec *x, enum exec_state to) {
+static bool is_live(enum exec_state s) {
+        return s != EXEC_FREE && s != EXEC_KEPT;
+}
+
+void exec_move(struct agent *a, struct exec *x, enum exec_state to) {
+        unsigned slot = (unsigned)(x - a->execs);
+
         if (!moves[x->state][to])
                 __builtin_trap();
-        if (x->state == EXEC_FREE)
-                a->n_execs++;
-        if (to == EXEC_FREE)
-                a->n_execs--;
+        a->n_execs -= is_live(x->state);
+        a->n_execs += is_live(to);
         x->state = to;
+        if (slot >= a->top)
+                a->top = slot + 1;
+        while (a->top > 0 && a->execs[a->top - 1].state == EXEC_FREE)
+                a->top--;
 }
 
 struct exec *exec_find(struct agent *a, uint32_t channel) {
-        for (unsigned i = 0; i < AGENT_EXECS; i++)
+        for (unsigned i = 0; i < a->top; i++)
                 if (a->execs[i].state != EXEC_FREE && !a->execs[i].abandoned &&
                     a->execs[i].channel == channel)
                         return &a->execs[i];
@@ -45,51 +54,79 @@ struct exec *exec_find(struct agent *a, uint32_t channel) {
 }
 
 gid_t exec_next_gid(struct agent *a) {
+        if (a->ids.exec_gid_count == 0)
+                return 0;
         return a->ids.exec_gid_first + a->exec_serial++ % a->ids.exec_gid_count;
 }
 
-struct exec *exec_take(struct agent *a, uint32_t channel, const struct exec_order *o) {
-        for (unsigned i = 0; i < AGENT_EXECS; i++) {
-                struct exec *x = &a->execs[i];
+unsigned exec_free_slot(const struct agent *a) {
+        unsigned i = 0;
 
-                if (x->state != EXEC_FREE)
-                        continue;
-                *x = (struct exec){
-                        .channel = channel,
-                        .pid = -1,
-                        .gid = a->ready.made ? a->ready.gid : exec_next_gid(a),
-                        .one_shot = o->one_shot,
-                        .in = { .fd = -1, .buf = a->stdin_pool[i] },
-                        .out = { { .fd = -1, .theirs = -1, .credit = FRAME_CREDIT, .final_left = -1 },
-                                 { .fd = -1, .theirs = -1, .credit = FRAME_CREDIT, .final_left = -1 } },
-                        .limited = o->output_bytes > 0,
-                        .output_left = o->output_bytes,
-                        .grace_us = o->grace_ms * UINT64_C(1000),
-                        .started_us = now_us(),
-                        .oom_before = a->ready.made ? a->ready.oom : cgroup_oom_kills(&a->cgroup),
-                        .pids_before = a->ready.made ? a->ready.pids : cgroup_pids_refused(&a->cgroup),
-                };
-                if (o->timeout_ms > 0)
-                        x->deadline_us = x->started_us + o->timeout_ms * 1000;
-                move(a, x, EXEC_RUNNING);
-                return x;
-        }
-        return NULL;
+        while (i < a->top && a->execs[i].state != EXEC_FREE)
+                i++;
+        return i;
 }
 
-static void send_exited(struct agent *a, struct exec *x) {
+static unsigned take_slot(struct agent *a) {
+        unsigned i;
+
+        if (a->ready.made)
+                return a->ready.slot;
+        i = exec_free_slot(a);
+        if (i == AGENT_EXECS && keep_evict(a))
+                i = exec_free_slot(a);
+        return i;
+}
+
+struct exec *exec_take(struct agent *a, uint32_t channel, const struct exec_order *o) {
+        unsigned i = a->n_execs < AGENT_RUNNING ? take_slot(a) : AGENT_EXECS;
+        uint8_t *pool = keep_pool(i);
+        struct exec *x = &a->execs[i];
+
+        if (i == AGENT_EXECS)
+                return NULL;
+        *x = (struct exec){
+                .channel = channel,
+                .pid = -1,
+                .tree = { .gid = a->ready.made ? a->ready.gid : exec_next_gid(a) },
+                .one_shot = o->one_shot,
+                .detached = o->detached,
+                .tty = o->tty,
+                .in = { .fd = -1, .buf = pool },
+                .out = { { .fd = -1, .theirs = -1, .credit = FRAME_CREDIT, .final_left = -1 },
+                         { .fd = -1, .theirs = -1, .credit = FRAME_CREDIT, .final_left = -1 } },
+                .limited = o->output_bytes > 0,
+                .output_left = o->output_bytes,
+                .grace_us = o->grace_ms * UINT64_C(1000),
+                .started_us = now_us(),
+                .oom_before = a->ready.made ? a->ready.oom : cgroup_oom_kills(&a->cgroup),
+                .pids_before = a->ready.made ? a->ready.pids : cgroup_pids_refused(&a->cgroup),
+        };
+        memcpy(x->marker, EXEC_MARKER, strlen(EXEC_MARKER));
+        memcpy(x->marker + strlen(EXEC_MARKER), o->exec_id, PROTO_EXEC_ID);
+        x->tree.marker = x->marker;
+        for (int k = 0; k < 2 && o->detached; k++)
+                x->out[k].ring = pool + (size_t)k * FRAME_CREDIT;
+        if (o->timeout_ms > 0)
+                x->deadline_us = x->started_us + o->timeout_ms * 1000;
+        exec_move(a, x, EXEC_RUNNING);
+        return x;
+}
+
+void exec_send_exited(struct agent *a, const struct exec *x, uint32_t channel) {
         uint8_t buf[EXITED_MAX];
         ssize_t n = exited_encode(&x->end, buf, sizeof(buf));
 
-        link_put(&a->link, FRAME_EXITED, x->channel, buf, (uint32_t)n);
+        link_put(&a->link, FRAME_EXITED, channel, buf, (uint32_t)n);
 }
 
-/* Releases the slot; EXITED is sent by the caller beforehand where somebody listens. */
-static void finish(struct agent *a, struct exec *x) {
+void exec_free(struct agent *a, struct exec *x) {
         x->in.fd = close_fd(x->in.fd);
         for (int i = 0; i < 2; i++)
                 stream_end(&x->out[i]);
-        move(a, x, EXEC_FREE);
+        if (x->pool_used)
+                forget(keep_pool((unsigned)(x - a->execs)), 2 * (size_t)FRAME_CREDIT);
+        exec_move(a, x, EXEC_FREE);
 }
 
 void exec_failed(struct agent *a, struct exec *x, uint8_t cause, uint8_t stage, int error) {
@@ -100,7 +137,7 @@ void exec_failed(struct agent *a, struct exec *x, uint8_t cause, uint8_t stage, 
         x->pid = -1;
         stream_end(&x->out[0]);
         stream_end(&x->out[1]);
-        move(a, x, EXEC_DRAINING);
+        exec_move(a, x, EXEC_DRAINING);
 }
 
 /* --- ends -------------------------------------------------------------------------------------- */
@@ -128,7 +165,7 @@ static void judge(struct agent *a, struct exec *x, int status, const struct rusa
 
 static void drain(struct agent *a, struct exec *x) {
         stream_drain(x);
-        move(a, x, EXEC_DRAINING);
+        exec_move(a, x, EXEC_DRAINING);
 }
 
 bool exec_children_left(void) {
@@ -142,7 +179,7 @@ bool exec_alone(const struct agent *a) {
 
         if (a->n_execs != 1)
                 return false;
-        while (x->state == EXEC_FREE)
+        while (!is_live(x->state))
                 x++;
         return x->one_shot;
 }
@@ -155,7 +192,7 @@ static bool kill_round(struct agent *a, struct exec *x) {
                 exec_reap(a);
                 return !exec_children_left();
         }
-        return tree_kill(x->gid) == 0;
+        return tree_kill(&x->tree) == 0;
 }
 
 static void main_ended(struct agent *a, struct exec *x, int status, const struct rusage *ru,
@@ -163,12 +200,12 @@ static void main_ended(struct agent *a, struct exec *x, int status, const struct
         x->pid = -1;
         judge(a, x, status, ru);
         if (others) {
-                int n = tree_count(x->gid);
+                int n = tree_count(&x->tree);
 
                 x->end.background_left = n > 0 ? (uint32_t)n : 0;
         }
         if ((others && x->one_shot) || x->kill_now) {
-                move(a, x, EXEC_KILLING);
+                exec_move(a, x, EXEC_KILLING);
                 x->deadline_us = 0;
         } else
                 drain(a, x);
@@ -184,7 +221,7 @@ void exec_reap(struct agent *a) {
 
                 if (pid <= 0)
                         return;
-                for (unsigned i = 0; i < AGENT_EXECS && a->n_execs > 0; i++)
+                for (unsigned i = 0; i < a->top; i++)
                         if (a->execs[i].state == EXEC_RUNNING && a->execs[i].pid == pid)
                                 x = &a->execs[i];
                 if (!x)
@@ -218,27 +255,48 @@ static void kill_all(struct agent *a, struct exec *x, uint8_t cause) {
         kill_round(a, x);
 }
 
+/* Nobody reads on, nor gives credit: what is left of the output must not be waited for. A terminal's session
+ * gets its SIGHUP, and the grace time to heed it. */
+static void cut_off(struct agent *a, struct exec *x) {
+        bool hang_up = x->tty && x->state == EXEC_RUNNING && x->grace_us > 0 && !x->kill_now;
+
+        if (x->detached) {
+                kill_all(a, x, CAUSE_CANCELLED);
+                return;
+        }
+        if (x->tty)
+                tty_hang_up(x);
+        stream_end(&x->out[0]);
+        stream_end(&x->out[1]);
+        if (!hang_up) {
+                kill_all(a, x, CAUSE_CANCELLED);
+                return;
+        }
+        if (!x->end.cause)
+                x->end.cause = CAUSE_CANCELLED;
+        x->kill_now = x->termed = true;
+        x->deadline_us = now_us() + x->grace_us;
+}
+
 int exec_cancel_frame(struct agent *a, const struct frame *f) {
+        struct reader *r = attach_find(a, f->channel);
         struct exec *x = exec_find(a, f->channel);
 
-        if (x) {
-                /* Nobody reads on, nor gives credit: what is left of the output must not be waited for. */
-                stream_end(&x->out[0]);
-                stream_end(&x->out[1]);
-                kill_all(a, x, CAUSE_CANCELLED);
-        }
+        if (r)
+                attach_drop(a, r);
+        if (x && x->state != EXEC_KEPT)
+                cut_off(a, x);
         return 0;
 }
 
 void exec_abandon(struct agent *a) {
-        for (unsigned i = 0; i < AGENT_EXECS; i++) {
+        for (unsigned i = 0; i < a->top; i++) {
                 struct exec *x = &a->execs[i];
 
-                if (x->state == EXEC_RUNNING && x->one_shot) {
-                        kill_all(a, x, CAUSE_CANCELLED);
-                        x->abandoned = true;
-                } else if (x->state != EXEC_FREE)
-                        x->abandoned = true;
+                if (!is_live(x->state) || x->detached)
+                        continue;
+                cut_off(a, x);
+                x->abandoned = true;
         }
 }
 
@@ -252,11 +310,27 @@ static void deadline_passed(struct agent *a, struct exec *x, uint64_t now) {
         if (!x->termed && x->grace_us > 0) {
                 x->termed = true;
                 x->deadline_us = now + x->grace_us;
-                tree_signal(x->gid, SIGTERM);
+                tree_signal(&x->tree, SIGTERM);
                 return;
         }
         x->deadline_us = now + KILL_RETRY_US;
         kill_all(a, x, CAUSE_TIMEOUT);
+}
+
+/* It has ended, and nothing more will come of it. */
+static void conclude(struct agent *a, struct exec *x) {
+        if (x->detached) {
+                keep(a, x);
+                return;
+        }
+        if (!x->abandoned && link_room(&a->link) < EXITED_MAX)
+                return;
+        if (!x->abandoned) {
+                exec_send_exited(a, x, x->channel);
+                /* The caller waits for this, and for nothing that comes after it. */
+                link_flush(&a->link);
+        }
+        exec_free(a, x);
 }
 
 /* Returns true when its streams have something to do that no event will tell. */
@@ -265,6 +339,8 @@ static bool advance_one(struct agent *a, struct exec *x, uint64_t now) {
 
         if (x->deadline_us && now >= x->deadline_us)
                 deadline_passed(a, x, now);
+        if (x->in.eof_us && now >= x->in.eof_us)
+                tty_end_input(x, now);
         if (x->state == EXEC_KILLING && kill_round(a, x)) {
                 drain(a, x);
                 drained = true;
@@ -272,15 +348,9 @@ static bool advance_one(struct agent *a, struct exec *x, uint64_t now) {
         stream_grant(a, x);
         if (x->state != EXEC_DRAINING)
                 return false;
-        idle = stream_done(&x->out[0]) && stream_done(&x->out[1]);
-        if (x->abandoned)
-                finish(a, x);
-        else if (idle && link_room(&a->link) >= EXITED_MAX) {
-                send_exited(a, x);
-                /* The caller waits for this, and for nothing that comes after it. */
-                link_flush(&a->link);
-                finish(a, x);
-        }
+        idle = x->abandoned || (stream_done(&x->out[0]) && stream_done(&x->out[1]));
+        if (idle)
+                conclude(a, x);
         return drained && !idle;
 }
 
@@ -301,14 +371,22 @@ bool exec_advance(struct agent *a) {
         uint64_t now;
         bool more;
 
-        if (a->n_execs == 0)
+        if (a->n_execs == 0 && a->n_readers == 0 && a->n_untold == 0)
                 return false;
         more = stream_pump(a);
         now = now_us();
-        for (unsigned i = 0; i < AGENT_EXECS; i++)
-                if (a->execs[i].state != EXEC_FREE)
+        for (unsigned i = 0; i < a->top; i++)
+                if (is_live(a->execs[i].state))
                         more |= advance_one(a, &a->execs[i], now);
+        if (a->n_untold > 0)
+                keep_tell(a);
+        if (a->n_readers > 0)
+                attach_advance(a);
         return more;
+}
+
+static uint64_t sooner(uint64_t a, uint64_t b) {
+        return b > 0 && b < a ? b : a;
 }
 
 int exec_timeout(const struct agent *a) {
@@ -317,13 +395,13 @@ int exec_timeout(const struct agent *a) {
         if (a->n_execs == 0)
                 return -1;
         now = now_us();
-        for (unsigned i = 0; i < AGENT_EXECS; i++) {
+        for (unsigned i = 0; i < a->top; i++) {
                 const struct exec *x = &a->execs[i];
 
-                if (x->state == EXEC_KILLING && now + KILL_RETRY_US < next)
-                        next = now + KILL_RETRY_US;
-                if (x->state == EXEC_RUNNING && x->deadline_us && x->deadline_us < next)
-                        next = x->deadline_us;
+                if (x->state == EXEC_KILLING)
+                        next = sooner(next, now + KILL_RETRY_US);
+                if (x->state == EXEC_RUNNING)
+                        next = sooner(sooner(next, x->deadline_us), x->in.eof_us);
         }
         if (next == UINT64_MAX)
                 return -1;

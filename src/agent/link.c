@@ -101,30 +101,34 @@ int link_flush(struct link *l) {
 
 int link_receive(struct link *l, int (*handle)(void *userdata, const struct frame *f), void *userdata) {
         size_t room = LINK_IN - l->in_len, done = 0;
-        ssize_t n = recv(l->fd, l->in + l->in_len, room, 0);
-        bool full;
+        ssize_t n = 0;
+        int r = 0;
 
-        if (n == 0)
-                return -ECONNRESET;
-        if (n < 0)
-                return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-        full = (size_t)n == room;
-        l->in_len += (size_t)n;
-        for (;;) {
+        if (room > 0) {
+                n = recv(l->fd, l->in + l->in_len, room, 0);
+                if (n == 0)
+                        return -ECONNRESET;
+                if (n < 0 && errno != EAGAIN && errno != EINTR)
+                        return -errno;
+                if (n > 0)
+                        l->in_len += (size_t)n;
+        }
+        while (r == 0) {
                 struct frame f;
                 size_t used;
-                int r = frame_parse(l->in + done, l->in_len - done, FRAME_FROM_MANAGER, &f, &used);
 
+                r = frame_parse(l->in + done, l->in_len - done, FRAME_FROM_MANAGER, &f, &used);
                 if (r < 0)
                         return r;
                 if (r == 0)
                         break;
-                done += used;
                 r = handle(userdata, &f);
                 if (r < 0)
                         return r;
+                if (r == 0)
+                        done += used;
         }
         l->in_len -= done;
         memmove(l->in, l->in + done, l->in_len);
-        return full;
+        return r == LINK_LATER ? r : n == (ssize_t)room;
 }

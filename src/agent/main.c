@@ -24,7 +24,9 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/files.h"
 #include "common/agent_args.h"
+#include "common/exitcode.h"
 
 #define RECONNECT_PAUSE_MS 100
 /* A command that writes 1 GB/s does not fill its pipe in that time (stream.c). */
@@ -36,6 +38,8 @@
 #define STACK_FORGOTTEN 65536
 /* Taken at once: more wait in the kernel. */
 #define EVENTS 16
+/* The longest HELD (proto_session.c): a count, and each command's id, channel and state. */
+#define HELD_MAX (2 + PROTO_HELD_MAX * (4 + PROTO_EXEC_ID + 1 + 4 + 1))
 
 static struct agent the_agent PLACED_AGENT; /* static for its buffers: untouched pages cost nothing */
 
@@ -81,7 +85,10 @@ static int parse_args(struct agent *a, int argc, char *args[], uint32_t *ret_rec
         for (int i = 0; i < 5; i++)
                 if (parse_number(args[i + 1], INT32_MAX, &v[i]) < 0)
                         return -EINVAL;
-        if (v[0] == 0 || v[1] == 0 || v[2] == 0 || v[3] == 0 || v[3] > INT32_MAX - v[2])
+        if (v[0] == 0 || v[1] == 0 || v[2] == 0 || v[3] > INT32_MAX - v[2])
+                return -EINVAL;
+        /* Without gids for them, commands can be nobody else, and with them it is root that gives them out. */
+        if (v[3] == 0 ? v[0] != getuid() || v[1] != getgid() : getuid() != 0)
                 return -EINVAL;
         a->ids = (struct agent_ids){ v[0], v[1], v[2], v[3] };
         *ret_reconnect_ms = v[4];
@@ -160,20 +167,25 @@ static int watch_room(struct agent *a) {
         return 0;
 }
 
-/* The first frame: there is room for it, or this connection is none. */
+/* The first two frames: there is room for them, or this connection is none. */
 __attribute__((noinline)) static int send_hello(struct agent *a) {
         char text[4001];
-        uint8_t frame[FRAME_HEADER + 4096];
+        uint8_t frames[2 * FRAME_HEADER + 4096 + HELD_MAX];
         struct hello h = { FRAME_VERSION, HELLO_AGENT, text };
-        ssize_t n;
+        ssize_t n, held;
 
         probe(text, sizeof(text), &a->cgroup, a->no_scrub);
-        n = hello_encode(&h, frame + FRAME_HEADER, sizeof(frame) - FRAME_HEADER);
+        n = hello_encode(&h, frames + FRAME_HEADER, 4096);
         if (n < 0)
                 return (int)n;
-        frame_put_header(frame, FRAME_HELLO, 0, 0, (uint32_t)n);
+        frame_put_header(frames, FRAME_HELLO, 0, 0, (uint32_t)n);
         n += FRAME_HEADER;
-        return send(a->link.fd, frame, (size_t)n, MSG_NOSIGNAL) == n ? 0 : -EIO;
+        held = keep_held(a, frames + n + FRAME_HEADER, HELD_MAX);
+        if (held < 0)
+                return (int)held;
+        frame_put_header(frames + n, FRAME_HELD, 0, 0, (uint32_t)held);
+        n += FRAME_HEADER + held;
+        return send(a->link.fd, frames, (size_t)n, MSG_NOSIGNAL) == n ? 0 : -EIO;
 }
 
 static int greet(struct agent *a) {
@@ -210,6 +222,12 @@ static int handle(void *userdata, const struct frame *f) {
                 return exec_signal_frame(a, f);
         case FRAME_CANCEL:
                 return exec_cancel_frame(a, f);
+        case FRAME_RESIZE:
+                return tty_resize_frame(a, f);
+        case FRAME_ATTACH:
+                return attach_frame(a, f);
+        case FRAME_FORGET:
+                return keep_forget_frame(a, f);
         case FRAME_PING:
                 memcpy(a->pong, f->payload, f->len);
                 a->pong_len = f->len;
@@ -232,12 +250,11 @@ static void let_fill(void) {
         nanosleep(&pause, NULL);
 }
 
-/* One turn of the loop. 0, or -errno: the connection is gone. */
-static int turn(struct agent *a, bool *more) {
+/* Takes what has happened. True: the link is to be read. */
+static bool take_events(struct agent *a, int timeout_ms) {
         struct epoll_event ev[EVENTS];
-        int n = epoll_wait(a->epoll_fd, ev, EVENTS, *more ? 0 : exec_timeout(a));
-        bool link = false, full;
-        int r;
+        int n = epoll_wait(a->epoll_fd, ev, EVENTS, timeout_ms);
+        bool link = false;
 
         for (int i = 0; i < n; i++) {
                 enum agent_event kind = ev[i].data.u64 >> 32;
@@ -253,23 +270,42 @@ static int turn(struct agent *a, bool *more) {
                 } else
                         stream_event(a, kind, (uint32_t)ev[i].data.u64);
         }
-        if (link || a->link_more) {
-                r = link_receive(&a->link, handle, a);
-                if (r < 0)
-                        return r;
-                /* The end may stand behind the bytes that came with the same event. */
-                a->link_more = r > 0 || a->link_hup;
-        }
+        return link;
+}
+
+static int take_frames(struct agent *a, bool link) {
+        int r;
+
+        a->link_more |= link;
+        if (!a->link_more || (a->link_later && link_room(&a->link) < EXITED_MAX))
+                return 0;
+        r = link_receive(&a->link, handle, a);
+        if (r < 0)
+                return r;
+        a->link_later = r == LINK_LATER;
+        /* The end may stand behind the bytes that came with the same event. */
+        a->link_more = r > 0 || a->link_hup;
+        return 0;
+}
+
+/* One turn of the loop. 0, or -errno: the connection is gone. */
+static int turn(struct agent *a, bool *more) {
+        bool link = take_events(a, *more ? 0 : exec_timeout(a)), full;
+        int r = take_frames(a, link);
+
+        if (r < 0)
+                return r;
         answer_ping(a);
-        *more = exec_advance(a) || a->link_more;
+        *more = exec_advance(a) || (a->link_more && !a->link_later);
         full = link_room(&a->link) < FRAME_MAX;
         r = link_flush(&a->link);
         if (r == 0 && a->scrub_due) {
                 exec_scrub(a);
                 r = link_flush(&a->link);
         }
-        /* Streams that waited for room have it now, and no event will say so. */
+        /* Who waited for room has it now, and no event will say so. */
         *more |= full && link_room(&a->link) >= FRAME_MAX;
+        *more |= a->link_later && link_room(&a->link) >= EXITED_MAX;
         if (a->rest && !*more)
                 let_fill();
         a->rest = false;
@@ -285,31 +321,40 @@ static void serve(struct agent *a) {
                 if (!more)
                         start_ready(a);
         link_close(&a->link);
-        a->link_more = a->link_hup = false;
+        a->link_more = a->link_later = a->link_hup = false;
         a->pong_due = a->scrub_due = false;
         a->order_len = 0;
+        attach_abandon(a);
         exec_abandon(a);
 }
 
-/* Between two attempts to reach the manager, also one that takes a connection and ends it at once. */
-static void rest(void) {
-        struct timespec pause = { 0, RECONNECT_PAUSE_MS * 1000000L };
+/* Between two attempts to reach the manager, also one that takes a connection and ends it at once: what runs goes
+ * on, and is never held up. */
+static void rest(struct agent *a) {
+        uint64_t until = now_us() + RECONNECT_PAUSE_MS * UINT64_C(1000), now;
+        bool more = false;
 
-        nanosleep(&pause, NULL);
+        while ((now = now_us()) < until) {
+                int left = (int)((until - now + 999) / 1000), next = exec_timeout(a);
+
+                take_events(a, more ? 0 : next >= 0 && next < left ? next : left);
+                more = exec_advance(a);
+                if (a->rest && !more)
+                        let_fill();
+                a->rest = false;
+        }
 }
 
-/* Ends what the manager has left behind, and tries to reach it again. 0, or -ETIMEDOUT. */
+/* Tries to reach the manager, for so long. 0, or -ETIMEDOUT. */
 static int reconnect(struct agent *a, uint32_t patience_ms) {
         uint64_t until = now_us() + patience_ms * UINT64_C(1000);
 
         for (;;) {
-                exec_reap(a);
-                exec_advance(a);
                 if (link_connect(&a->link, AGENT_STREAM_DIR "/" AGENT_SOCKET) == 0)
                         return 0;
                 if (now_us() >= until)
                         return -ETIMEDOUT;
-                rest();
+                rest(a);
         }
 }
 
@@ -317,22 +362,27 @@ int main(int argc, char *args[], char *environ_of_image[]) {
         struct agent *a = &the_agent;
         uint32_t reconnect_ms;
 
-        if (parse_args(a, argc, args, &reconnect_ms) < 0)
-                return 64;
+        if (argc > 0 && strcmp(args[0], FILES_NAME) == 0)
+                return files_main(argc, args);
+        /* Whoever else calls it: there is one agent in a sandbox. */
+        if (getpid() != 1 || parse_args(a, argc, args, &reconnect_ms) < 0)
+                return EXIT_USAGE;
         a->image_env = environ_of_image;
         link_init(&a->link);
         if (confine(a) < 0)
-                return 71;
+                return EXIT_OS;
         cgroup_init(&a->cgroup, "/sys/fs/cgroup");
         start_warm_up(a);
-        if (places_init(&a->ids, a->no_scrub, sizeof(a->no_scrub)) == 0)
+        if (a->ids.exec_gid_count == 0)
+                strcpy(a->no_scrub, "commands run as the agent itself");
+        else if (places_init(&a->ids, a->no_scrub, sizeof(a->no_scrub)) == 0)
                 a->no_scrub[0] = '\0';
         while (reconnect(a, reconnect_ms) == 0) {
                 if (greet(a) == 0)
                         serve(a);
                 else
                         link_close(&a->link);
-                rest();
+                rest(a);
         }
         return 0;
 }

@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/files.h"
+#include "common/agent_args.h"
 #include "common/cleanup.h"
 #include "common/wire.h"
 
@@ -29,7 +31,7 @@
 #define SCRIPT_ARG ". /proc/self/fd/3"
 
 /* Arguments, and the environment right behind them: most commands touch one page of it. */
-static char *words[PROTO_ARGS_MAX + 4 + PROTO_ENV_MAX + IMAGE_ENV_MAX + 2] PLACED_SCRATCH;
+static char *words[PROTO_ARGS_MAX + 4 + PROTO_ENV_MAX + IMAGE_ENV_MAX + 3] PLACED_SCRATCH;
 
 struct environment {
         char **vars;
@@ -56,7 +58,8 @@ static void env_set(struct environment *e, const char *var) {
 }
 
 /* The image's variables first, then the order's: later ones win. */
-static void build_env(const struct agent *a, struct child *c, struct wire_in *in, uint32_t n_env) {
+static void build_env(const struct agent *a, const struct exec *x, struct child *c, struct wire_in *in,
+                      uint32_t n_env) {
         struct environment e = { .vars = c->envp };
 
         env_set(&e, "PATH=" DEFAULT_PATH);
@@ -65,6 +68,8 @@ static void build_env(const struct agent *a, struct child *c, struct wire_in *in
                         env_set(&e, a->image_env[i]);
         for (uint32_t i = 0; i < n_env; i++)
                 env_set(&e, wire_get_str(in, PROTO_EXEC_MAX));
+        if (x->tree.gid == 0)
+                env_set(&e, x->marker);
         e.vars[e.n] = NULL;
         c->path = e.path;
 }
@@ -77,12 +82,14 @@ static void build_argv(struct child *c, struct wire_in *in, const struct exec_or
                 argv[n++] = (char *)"sh";
                 argv[n++] = (char *)"-c";
         }
+        if (o->files)
+                argv[n++] = (char *)FILES_NAME;
         for (uint32_t i = 0; i < o->n_args; i++)
                 argv[n++] = (char *)wire_get_str(in, PROTO_EXEC_MAX);
         argv[n] = NULL;
         c->argv = argv;
         c->envp = argv + n + 1;
-        c->program = o->shell ? "/bin/sh" : argv[0];
+        c->program = o->shell ? "/bin/sh" : o->files ? AGENT_PATH : argv[0];
         if (o->shell) {
                 size_t len = strlen(argv[2]);
 
@@ -101,7 +108,7 @@ static int make_pipe(int p[2], int ours) {
         return fcntl(p[ours], F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
 }
 
-static int watch(struct agent *a, int fd, uint32_t events, enum agent_event kind, unsigned index) {
+int start_watch(struct agent *a, int fd, uint32_t events, enum agent_event kind, unsigned index) {
         struct epoll_event ev = { .events = events | EPOLLET, .data.u64 = AGENT_EVENT(kind, index) };
 
         return epoll_ctl(a->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
@@ -115,25 +122,51 @@ static void close_pipes(struct ready *p) {
         }
 }
 
+void start_as_command(const struct agent *a) {
+        setfsuid(a->ids.uid);
+}
+
+int start_as_agent(void) {
+        setfsuid(0);
+        /* As after any change of uid (child.c). */
+        return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? -errno : 0;
+}
+
 static int make_pipes(struct agent *a, struct ready *p, unsigned index, bool use_stdin) {
-        int r = 0;
+        int r = 0, back;
 
         *p = (struct ready){ .in = { -1, -1 }, .out = { { -1, -1 }, { -1, -1 } } };
-        /* Who made a pipe owns it: a command may open its own /dev/stderr again. */
-        setfsuid(a->ids.uid);
+        /* A command may open its own /dev/stderr again. */
+        start_as_command(a);
         for (int i = 0; i < 2 && r == 0; i++)
                 r = make_pipe(p->out[i], 0);
         if (use_stdin && r == 0)
                 r = make_pipe(p->in, 1);
-        setfsuid(0);
-        /* As after any change of uid (child.c). */
-        if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
-                r = -errno;
+        back = start_as_agent();
+        if (r == 0)
+                r = back;
         for (int i = 0; i < 2 && r == 0; i++)
-                r = watch(a, p->out[i][0], EPOLLIN, i == 0 ? EVENT_STDOUT : EVENT_STDERR, index);
+                r = start_watch(a, p->out[i][0], EPOLLIN, i == 0 ? EVENT_STDOUT : EVENT_STDERR, index);
         if (r < 0)
                 close_pipes(p);
         return r;
+}
+
+/* What was ready and is not, or is not wanted. */
+static void drop_ready(struct agent *a) {
+        if (a->ready.made)
+                close_pipes(&a->ready);
+        a->ready.made = false;
+}
+
+/* A terminal in the place of pipes; those that were ready are the prepared child's until it has another. */
+static int take_tty(struct agent *a, struct exec *x, struct child *c, const struct exec_order *o,
+                    char name[TTY_NAME]) {
+        c->prepared = a->ready.made;
+        drop_ready(a);
+        c->out[0] = c->out[1] = a->null_fd;
+        c->tty = name;
+        return tty_open(a, x, o, name);
 }
 
 /* Fills the slot with our ends, and @c with the child's. */
@@ -156,30 +189,27 @@ static int take_pipes(struct agent *a, struct exec *x, struct child *c, bool use
         c->in = p.in[0];
         x->in.fd = p.in[1];
         c->use_stdin = use_stdin;
-        return use_stdin ? watch(a, x->in.fd, EPOLLOUT, EVENT_STDIN, index) : 0;
-}
-
-/* What was ready and is not: the prepared child was killed. */
-static void drop_ready(struct agent *a) {
-        if (a->ready.made)
-                close_pipes(&a->ready);
-        a->ready.made = false;
+        return use_stdin ? start_watch(a, x->in.fd, EPOLLOUT, EVENT_STDIN, index) : 0;
 }
 
 void start_ready(struct agent *a) {
         struct ready *p = &a->ready;
         struct child c = { .ids = &a->ids, .in = -1, .out = { -1, -1 } };
+        unsigned slot;
 
         if (p->made && spare_is_prepared())
                 return;
         if (a->n_execs > 0 || exec_children_left()) {
-                if (!exec_alone(a))
+                /* No reserve where commands have the agent's uid: one of them could stop it for ever. */
+                if (!exec_alone(a) && a->ids.exec_gid_count > 0)
                         spare_make();
                 return;
         }
         drop_ready(a);
-        if (make_pipes(a, p, 0, true) < 0)
+        slot = exec_free_slot(a);
+        if (slot == AGENT_EXECS || make_pipes(a, p, slot, true) < 0)
                 return;
+        p->slot = slot;
         p->gid = exec_next_gid(a);
         c.exec_gid = p->gid;
         c.in = p->in[0];
@@ -203,20 +233,21 @@ static uint8_t failure_cause(const struct child *c) {
 static void start(struct agent *a, struct exec *x, const struct exec_order *o) {
         struct child c = {
                 .ids = &a->ids,
-                .exec_gid = x->gid,
+                .exec_gid = x->tree.gid,
                 .in = -1,
                 .out = { -1, -1 },
                 .workdir = o->workdir,
         };
+        char tty[TTY_NAME];
         struct wire_in in;
         int r;
 
         wire_in_init(&in, o->strings, o->strings_len);
         build_argv(&c, &in, o);
-        build_env(a, &c, &in, o->n_env);
-        r = take_pipes(a, x, &c, o->use_stdin);
+        build_env(a, x, &c, &in, o->n_env);
+        r = o->tty ? take_tty(a, x, &c, o, tty) : take_pipes(a, x, &c, o->use_stdin);
         if (r == 0)
-                r = x->pid = child_start(&c);
+                r = x->pid = x->tree.sid = child_start(&c);
         close_fd(c.in);
         if (!o->use_stdin)
                 x->in.fd = close_fd(x->in.fd);
@@ -253,11 +284,21 @@ void start_warm_up(struct agent *a) {
         }
 }
 
+int start_refuse(struct agent *a, uint32_t channel, uint8_t cause, int error) {
+        struct exited e = { .cause = cause, .code = START_PLUMBING, .error = error };
+        uint8_t buf[EXITED_MAX];
+
+        if (link_room(&a->link) < sizeof(buf))
+                return LINK_LATER;
+        link_put(&a->link, FRAME_EXITED, channel, buf, (uint32_t)exited_encode(&e, buf, sizeof(buf)));
+        return 0;
+}
+
 static int order_whole(struct agent *a, uint32_t channel, const uint8_t *p, size_t len) {
         struct exec_order o;
         struct exec *x;
 
-        if (exec_order_decode(p, len, &o) < 0 || exec_find(a, channel))
+        if (exec_order_decode(p, len, &o) < 0 || exec_find(a, channel) || attach_find(a, channel))
                 return -EPROTO;
         /* A scrub ends all that runs: such a command is alone until its SCRUBBED. */
         if (a->scrub_due || (o.scrub && (a->n_execs > 0 || a->no_scrub[0])))
@@ -265,25 +306,17 @@ static int order_whole(struct agent *a, uint32_t channel, const uint8_t *p, size
         if (!spare_is_prepared())
                 drop_ready(a);
         x = exec_take(a, channel, &o);
-        if (x) {
-                a->scrub_due = o.scrub;
-                a->scrub_channel = channel;
-                start(a, x, &o);
-        } else {
-                struct exited e = { .cause = CAUSE_PIDS_LIMIT, .code = START_PLUMBING, .error = EAGAIN };
-                uint8_t buf[EXITED_MAX];
-
-                /* Who sends hundreds of orders at once and reads nothing is not served. */
-                if (link_room(&a->link) < sizeof(buf))
-                        return -EPROTO;
-                link_put(&a->link, FRAME_EXITED, channel, buf,
-                         (uint32_t)exited_encode(&e, buf, sizeof(buf)));
-        }
+        if (!x)
+                return start_refuse(a, channel, CAUSE_PIDS_LIMIT, EAGAIN);
+        a->scrub_due = o.scrub;
+        a->scrub_channel = channel;
+        start(a, x, &o);
         return 0;
 }
 
 int start_order_frame(struct agent *a, const struct frame *f) {
-        size_t len;
+        size_t before = a->order_len;
+        int r;
 
         /* The usual one is read where it was received. */
         if (a->order_len == 0 && !(f->flags & FRAME_MORE))
@@ -297,7 +330,7 @@ int start_order_frame(struct agent *a, const struct frame *f) {
         a->order_channel = f->channel;
         if (f->flags & FRAME_MORE)
                 return 0;
-        len = a->order_len;
-        a->order_len = 0;
-        return order_whole(a, f->channel, a->order, len);
+        r = order_whole(a, f->channel, a->order, a->order_len);
+        a->order_len = r == LINK_LATER ? before : 0;
+        return r;
 }

@@ -19,8 +19,10 @@
 /* More than PIPE_BUF bytes in less than this are a flood. */
 #define FLOOD_GAP_US 500
 
-static void count_dropped(struct exec *x, int i, const uint8_t *p, size_t n) {
-        x->end.truncated = true;
+/* More than this of a slot's pool is given back with the slot. */
+#define POOL_KEPT 16384
+
+void stream_count_unsent(struct exec *x, int i, const uint8_t *p, size_t n) {
         x->end.dropped_bytes[i] += n;
         for (const uint8_t *end = p + n; (p = memchr(p, '\n', (size_t)(end - p))); p++)
                 x->end.dropped_lines[i]++;
@@ -57,29 +59,63 @@ static void note_flood(struct agent *a, struct exec *x, int i, ssize_t got, size
                 a->rest = true;
 }
 
-/* Moves one chunk of a stream. Returns true when it moved one and more may follow at once. */
-static bool pump(struct agent *a, struct exec *x, int i) {
+static size_t smaller(size_t a, uint64_t b) {
+        return b < a ? b : a;
+}
+
+/* Where the next bytes go, and how many there may be: 0 without credit or room. */
+static size_t place(struct agent *a, struct exec *x, int i, uint8_t **ret) {
         static uint8_t waste[FRAME_PAYLOAD_MAX] PLACED_SCRATCH;
         struct exec_out *o = &x->out[i];
-        bool drop = x->limited && x->output_left == 0;
-        uint8_t *to = waste;
         size_t n = FRAME_PAYLOAD_MAX;
+
+        if (x->limited && x->output_left == 0) {
+                *ret = waste;
+        } else if (o->ring) {
+                *ret = o->ring + o->written % FRAME_CREDIT;
+                n = smaller(n, FRAME_CREDIT - o->written % FRAME_CREDIT);
+        } else {
+                n = smaller(smaller(n, link_room(&a->link)), o->credit);
+                *ret = n > 0 ? link_payload(&a->link) : NULL;
+        }
+        if (x->limited && x->output_left > 0)
+                n = smaller(n, x->output_left);
+        return o->final_left >= 0 ? smaller(n, (uint64_t)o->final_left) : n;
+}
+
+/* @n bytes stand at @to. */
+static void taken(struct agent *a, struct exec *x, int i, const uint8_t *to, size_t n) {
+        struct exec_out *o = &x->out[i];
+
+        if (o->final_left >= 0)
+                o->final_left -= (int64_t)n;
+        if (x->limited && x->output_left == 0) {
+                x->end.truncated = true;
+                stream_count_unsent(x, i, to, n);
+                return;
+        }
+        if (x->limited)
+                x->output_left -= n;
+        if (o->ring) {
+                keep_written(x, i, n);
+                return;
+        }
+        o->credit -= n;
+        link_commit(&a->link, i == 0 ? FRAME_STDOUT : FRAME_STDERR, 0, x->channel, (uint32_t)n);
+}
+
+/* Moves one chunk of a stream. Returns true when it moved one and more may follow at once. */
+static bool pump(struct agent *a, struct exec *x, int i) {
+        struct exec_out *o = &x->out[i];
+        uint8_t *to;
+        size_t n;
         ssize_t got;
 
         if (!o->ready || stream_done(o))
                 return false;
-        if (!drop) {
-                size_t room = link_room(&a->link);
-
-                if (o->credit == 0 || room == 0)
-                        return false;
-                to = link_payload(&a->link);
-                n = room < n ? room : n;
-                n = o->credit < n ? o->credit : n;
-                n = x->limited && x->output_left < n ? x->output_left : n;
-        }
-        if (o->final_left >= 0 && (uint64_t)o->final_left < n)
-                n = (size_t)o->final_left;
+        n = place(a, x, i, &to);
+        if (n == 0)
+                return false;
         got = read(o->fd, to, n);
         note_flood(a, x, i, got, n);
         if (got < 0 && errno == EAGAIN) {
@@ -95,16 +131,7 @@ static bool pump(struct agent *a, struct exec *x, int i) {
         }
         if (got == FRAME_PAYLOAD_MAX && !o->wide)
                 widen(o);
-        if (o->final_left >= 0)
-                o->final_left -= got;
-        if (drop) {
-                count_dropped(x, i, waste, (size_t)got);
-                return true;
-        }
-        o->credit -= (uint64_t)got;
-        if (x->limited)
-                x->output_left -= (uint64_t)got;
-        link_commit(&a->link, i == 0 ? FRAME_STDOUT : FRAME_STDERR, 0, x->channel, (uint32_t)got);
+        taken(a, x, i, to, (size_t)got);
         return true;
 }
 
@@ -136,8 +163,10 @@ static void feed(struct agent *a, struct exec *x) {
         }
         if (in->len == 0) {
                 in->start = 0;
-                if (in->eof)
+                if (in->eof && !x->tty)
                         in->fd = close_fd(in->fd);
+                else if (in->eof && in->eof_us == 0 && x->state == EXEC_RUNNING)
+                        in->eof_us = now_us();
         }
         if (gone > 0 && link_room(&a->link) >= WINDOW_SIZE)
                 grant_stdin(a, x, gone);
@@ -160,6 +189,7 @@ int stream_stdin_frame(struct agent *a, const struct frame *f) {
         }
         memcpy(in->buf + in->start + in->len, f->payload, f->len);
         in->len += f->len;
+        x->pool_used |= in->start + in->len > POOL_KEPT;
         in->eof = f->flags & FRAME_EOF;
         feed(a, x);
         return 0;
@@ -167,11 +197,13 @@ int stream_stdin_frame(struct agent *a, const struct frame *f) {
 
 int stream_window_frame(struct agent *a, const struct frame *f) {
         struct exec *x = exec_find(a, f->channel);
+        struct reader *r = attach_find(a, f->channel);
         struct window w;
-        int r = window_decode(f->payload, f->len, &w);
 
-        if (r < 0 || w.stream == STREAM_STDIN)
+        if (window_decode(f->payload, f->len, &w) < 0 || w.stream == STREAM_STDIN)
                 return -EPROTO;
+        if (r)
+                r->credit[w.stream - STREAM_STDOUT] += w.bytes;
         if (x)
                 x->out[w.stream - STREAM_STDOUT].credit += w.bytes;
         return 0;
@@ -197,6 +229,15 @@ void stream_grant(struct agent *a, struct exec *x) {
 
 void stream_drain(struct exec *x) {
         x->in.fd = close_fd(x->in.fd);
+        x->in.eof_us = 0;
+        /* A terminal's count leaves out what is on its way; a read does not. It ends with EIO, or with EAGAIN
+         * while a background process has it open. */
+        if (x->tty) {
+                x->out[0].theirs = close_fd(x->out[0].theirs);
+                x->out[0].final_left = TTY_HELD_MAX;
+                x->out[0].ready = true;
+                return;
+        }
         for (int i = 0; i < 2; i++) {
                 int held = 0;
 
@@ -211,18 +252,18 @@ void stream_drain(struct exec *x) {
 /* A chunk a stream, so that one that floods cannot starve another. The next round goes on where this one
  * found the link full: the slots in front would take all of its room for ever. */
 static bool pump_round(struct agent *a) {
-        unsigned from = a->pump_from;
-        bool more = false, moved;
+        unsigned from = a->pump_from < a->top ? a->pump_from : 0;
+        bool more = attach_pump(a), moved;
 
-        for (unsigned n = 0; n < AGENT_EXECS; n++) {
-                unsigned i = (from + n) % AGENT_EXECS;
+        for (unsigned n = 0; n < a->top; n++) {
+                unsigned i = (from + n) % a->top;
 
-                if (a->execs[i].state == EXEC_FREE)
+                if (a->execs[i].state == EXEC_FREE || a->execs[i].state == EXEC_KEPT)
                         continue;
                 moved = pump(a, &a->execs[i], 0);
                 moved |= pump(a, &a->execs[i], 1);
                 if (moved)
-                        a->pump_from = (i + 1) % AGENT_EXECS;
+                        a->pump_from = (i + 1) % a->top;
                 more |= moved;
         }
         return more;

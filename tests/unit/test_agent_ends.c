@@ -225,28 +225,64 @@ static void no_descriptor_leaks(void **state) {
         assert_true(idle_fds(*state) <= before);
 }
 
-static void more_than_slots(void **state) {
-        struct frame f;
+static void is_refused(struct rig *r, uint32_t channel) {
         struct exited e;
+        struct frame f;
 
-        for (uint32_t i = 0; i < 129; i++)
-                rig_sh(*state, i, (struct exec_order){ .one_shot = true }, "sleep 100; :");
-        rig_next(*state, &f);
+        do
+                rig_next(r, &f);
+        while (f.type == FRAME_STDOUT);
         assert_int_equal(f.type, FRAME_EXITED);
-        assert_int_equal(f.channel, 128);
+        assert_int_equal(f.channel, channel);
         assert_int_equal(exited_decode(f.payload, f.len, &e), 0);
         assert_int_equal(e.cause, CAUSE_PIDS_LIMIT);
+        assert_int_equal(e.code, START_PLUMBING);
         assert_int_equal(e.error, EAGAIN);
+}
+
+static void more_than_slots(void **state) {
+        for (uint32_t i = 0; i < 97; i++)
+                rig_sh(*state, i, (struct exec_order){ .one_shot = true }, "sleep 100; :");
+        is_refused(*state, 96);
+}
+
+/* The answer waits for room, as everything does. */
+static void more_than_slots_and_no_room(void **state) {
+        struct rig *r = *state;
+
+        for (uint32_t i = 0; i < 96; i++)
+                rig_sh(r, i, (struct exec_order){ 0 }, i < 8 ? "yes; :" : "sleep 100; :");
+        poll(NULL, 0, 200); /* time in which the link fills up */
+        for (uint32_t i = 0; i < 100; i++)
+                rig_sh(r, 96 + i, (struct exec_order){ 0 }, "exit 1");
+        for (uint32_t i = 0; i < 100; i++)
+                is_refused(r, 96 + i);
+        for (uint32_t i = 0; i < 96; i++)
+                rig_send(r, FRAME_CANCEL, 0, i, NULL, 0);
+        for (unsigned left = 96; left > 0;) {
+                struct frame f;
+
+                rig_next(r, &f);
+                left -= f.type == FRAME_EXITED;
+        }
+        nothing_runs(r);
 }
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                CASE(timeout_term),    CASE(timeout_kill), CASE(timeout_others),
-                CASE(signals),         CASE(cancel),       CASE(cancel_without_credit),
-                CASE(background),      CASE(double_forks), CASE(no_descriptor_leaks),
+                CASE(timeout_term),
+                CASE(timeout_kill),
+                CASE(timeout_others),
+                CASE(signals),
+                CASE(cancel),
+                CASE(cancel_without_credit),
+                CASE(background),
+                CASE(double_forks),
+                CASE(no_descriptor_leaks),
                 CASE(more_than_slots),
+                CASE(more_than_slots_and_no_room),
         };
         int unfit = rig_unfit();
 

@@ -125,19 +125,26 @@ static void order_too_large(void **state) {
         comes_again(r);
 }
 
+/* Whoever was attached goes; background jobs of commands that have ended, and detached commands, stay. */
 static void manager_goes(void **state) {
         struct rig *r = *state;
-        struct run x;
+        struct run x = { .channel = 5 };
 
+        rig_sh(r, 5, (struct exec_order){ 0 }, "sleep 409 & exit 0");
+        rig_collect(r, &x, 1);
+        run_done(&x);
         start_ready(r, 2, (struct exec_order){ 0 },
-                    "echo ready; while sleep 0.01; do :; done; echo kept");
+                    "trap '' TERM HUP; echo ready; setsid sleep 407 & sleep 408; :");
         start_ready(r, 1, (struct exec_order){ .one_shot = true },
                     "trap '' TERM HUP; echo ready; setsid sleep 405 & yes");
+        rig_sh(r, 3, (struct exec_order){ .detached = true }, "sleep 410; :");
         close(r->fd);
         rig_accept(r);
-        x = rig_run(r, 1,
-                    "ps -eo args= | grep -cE '^(yes|sleep 405)'; ps -eo args= | grep -q '[e]cho kept'");
-        run_equals(&x, 0, "0\n", ""); /* a session's command goes on */
+        assert_int_equal(r->n_held, 1);
+        assert_int_equal(r->held[0].channel, 3);
+        assert_false(r->held[0].ended);
+        x = rig_run(r, 1, "ps -eo args= | grep -E '^(yes|sleep)' | sort");
+        run_equals(&x, 0, "sleep 409\nsleep 410\n", "");
 }
 
 static void bye(void **state) {

@@ -21,6 +21,10 @@
 
 #include "agent/agent.h"
 
+void forget(void *p, size_t n) {
+        memset(p, 0, n);
+}
+
 /* In nobody's use: each test takes the next. */
 static gid_t gid = 1900070000;
 static int ready[2];
@@ -113,13 +117,13 @@ static void kill_all(void) {
         int n = 1;
 
         for (int i = 0; i < 5000 && n > 0; i++) {
-                n = tree_kill(gid);
+                n = tree_kill(&(struct tree){ .gid = gid });
                 while (waitpid(-1, NULL, WNOHANG) > 0)
                         ;
                 poll(NULL, 0, 1);
         }
         assert_int_equal(n, 0);
-        assert_int_equal(tree_count(gid), 0);
+        assert_int_equal(tree_count(&(struct tree){ .gid = gid }), 0);
 }
 
 static int begin(void **state) {
@@ -131,7 +135,7 @@ static int begin(void **state) {
 static int end(void **state) {
         (void)state;
         /* A case that failed leaves its processes. */
-        for (int i = 0; i < 5000 && tree_kill(gid) > 0; i++)
+        for (int i = 0; i < 5000 && tree_kill(&(struct tree){ .gid = gid }) > 0; i++)
                 poll(NULL, 0, 1);
         close(ready[0]);
         close(ready[1]);
@@ -145,17 +149,17 @@ static void one(void **state) {
         int status;
 
         (void)state;
-        assert_int_equal(tree_count(gid), 0);
-        assert_int_equal(tree_kill(gid), 0);
+        assert_int_equal(tree_count(&(struct tree){ .gid = gid }), 0);
+        assert_int_equal(tree_kill(&(struct tree){ .gid = gid }), 0);
         pid = spawn(plain);
         wait_ready(1);
-        assert_int_equal(tree_count(gid), 1);
-        assert_int_equal(tree_count(gid + 1), 0);
-        assert_int_equal(tree_count(gid / 10), 0); /* the number as a whole */
-        assert_int_equal(tree_signal(gid, SIGTERM), 1);
+        assert_int_equal(tree_count(&(struct tree){ .gid = gid }), 1);
+        assert_int_equal(tree_count(&(struct tree){ .gid = gid + 1 }), 0);
+        assert_int_equal(tree_count(&(struct tree){ .gid = gid / 10 }), 0); /* the number as a whole */
+        assert_int_equal(tree_signal(&(struct tree){ .gid = gid }, SIGTERM), 1);
         assert_int_equal(waitpid(pid, &status, 0), pid);
         assert_int_equal(WTERMSIG(status), SIGTERM);
-        assert_int_equal(tree_signal(gid, SIGTERM), 0);
+        assert_int_equal(tree_signal(&(struct tree){ .gid = gid }, SIGTERM), 0);
 }
 
 static void found_wherever_they_go(void **state) {
@@ -163,10 +167,10 @@ static void found_wherever_they_go(void **state) {
         spawn(runaways);
         wait_ready(4);
         /* The three in between are ending, and may not have ended yet. */
-        for (int i = 0; i < 5000 && tree_count(gid) != 4; i++)
+        for (int i = 0; i < 5000 && tree_count(&(struct tree){ .gid = gid }) != 4; i++)
                 poll(NULL, 0, 1);
-        assert_int_equal(tree_count(gid), 4);
-        assert_int_equal(tree_signal(gid, SIGTERM), 4);
+        assert_int_equal(tree_count(&(struct tree){ .gid = gid }), 4);
+        assert_int_equal(tree_signal(&(struct tree){ .gid = gid }, SIGTERM), 4);
         kill_all();
 }
 
@@ -176,14 +180,14 @@ static void breeding(void **state) {
         wait_ready(1);
         kill_all();
         poll(NULL, 0, 20);
-        assert_int_equal(tree_count(gid), 0);
+        assert_int_equal(tree_count(&(struct tree){ .gid = gid }), 0);
 }
 
 static void without_its_first_thread(void **state) {
         (void)state;
         spawn(headless);
         wait_ready(1);
-        assert_int_equal(tree_count(gid), 1);
+        assert_int_equal(tree_count(&(struct tree){ .gid = gid }), 1);
         kill_all();
 }
 
@@ -194,8 +198,8 @@ static void the_dead_do_not_count(void **state) {
         (void)state;
         wait_ready(1);
         waitid(P_PID, (id_t)pid, &si, WEXITED | WNOWAIT);
-        assert_int_equal(tree_count(gid), 0);
-        assert_int_equal(tree_kill(gid), 0);
+        assert_int_equal(tree_count(&(struct tree){ .gid = gid }), 0);
+        assert_int_equal(tree_kill(&(struct tree){ .gid = gid }), 0);
 }
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, begin, end)
