@@ -424,7 +424,7 @@ void keep_written(struct exec *x, int i, size_t n);
 /* The oldest byte that is there. */
 uint64_t keep_oldest(const struct exec_out *o);
 /* A detached command has ended, and all its output is there. */
-void keep(struct agent *a, struct exec *x);
+void keep_ended(struct agent *a, struct exec *x);
 /* Says what ended and was not said yet, as far as there is room. */
 void keep_tell(struct agent *a);
 /* Gives up the oldest one that nobody reads, for its slot. False: there is none. */

@@ -320,7 +320,7 @@ static void deadline_passed(struct agent *a, struct exec *x, uint64_t now) {
 /* It has ended, and nothing more will come of it. */
 static void conclude(struct agent *a, struct exec *x) {
         if (x->detached) {
-                keep(a, x);
+                keep_ended(a, x);
                 return;
         }
         if (!x->abandoned && link_room(&a->link) < EXITED_MAX)

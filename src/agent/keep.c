@@ -28,7 +28,7 @@ uint64_t keep_oldest(const struct exec_out *o) {
         return o->written > FRAME_CREDIT ? o->written - FRAME_CREDIT : 0;
 }
 
-void keep(struct agent *a, struct exec *x) {
+void keep_ended(struct agent *a, struct exec *x) {
         stream_end(&x->out[0]);
         stream_end(&x->out[1]);
         x->ended_as = ++a->ends;
