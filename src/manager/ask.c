@@ -9,6 +9,7 @@
 
 #include "common/cleanup.h"
 #include "common/exitcode.h"
+#include "manager/exec.h"
 #include "manager/manager.h"
 #include "manager/session.h"
 #include "manager/top.h"
@@ -209,6 +210,12 @@ static unsigned fields_of(const struct ask *a) {
         return (a->name[0] ? NAME : 0) | (a->profile[0] ? PROFILE : 0) | (a->ttl_ms ? TTL : 0) |
                (a->n_labels ? LABELS : 0) | (a->all ? ALL : 0) | (a->signal ? SIGNAL : 0) |
                (a->mounts ? MOUNTS : 0);
+}
+
+bool ask_needs_sessions(const struct frame *f) {
+        struct ask a;
+
+        return ask_decode(f->payload, f->len, &a) == 0 && (a.op == ASK_PS || a.op == ASK_KILL);
 }
 
 int ask_handle(struct client *c, const struct frame *f) {

@@ -313,19 +313,37 @@ int audit_pool(struct audit *a, bool start, unsigned containers) {
         return r < 0 ? r : k;
 }
 
-int audit_recover(struct audit *a) {
+bool audit_open_next(struct audit *a, size_t *i, struct audit_open_exec *ret) {
+        return audit_state_next(a->state, i, ret);
+}
+
+int audit_recover(struct audit *a, bool (*keep)(void *userdata, const struct audit_open_exec *o),
+                  void *userdata) {
         const struct audit_end end = { .unknown = true };
         struct audit_open_exec o;
         bool recorded;
 
         for (size_t i = 0; audit_state_next(a->state, &i, &o); i++) {
-                int r = record_end(a, &o, &end, &recorded);
+                int r;
 
+                if (keep(userdata, &o))
+                        continue;
+                r = record_end(a, &o, &end, &recorded);
                 if (r < 0)
                         return r;
                 audit_state_clear(a->state, i);
         }
         return 0;
+}
+
+int audit_exec_unknown(struct audit *a, const struct audit_open_exec *o) {
+        const struct audit_end end = { .unknown = true };
+        bool recorded;
+        int r = record_end(a, o, &end, &recorded);
+
+        if (recorded)
+                audit_state_remove(a->state, o->exec_id);
+        return r;
 }
 
 void audit_counts(const struct audit *a, struct audit_counts *ret) {

@@ -18,6 +18,7 @@
 #include "manager/tally.h"
 
 struct audit;
+struct audit_open_exec; /* audit_state.h */
 
 /* Who asked, as the kernel reports the socket's peer. */
 struct audit_caller {
@@ -113,8 +114,14 @@ int audit_session_closed(struct audit *a, const struct audit_session *s, const c
 /* Pool start and stop: TRUSTED_APP records and POOL-START / POOL-STOP lines. */
 int audit_pool(struct audit *a, bool start, unsigned containers);
 
-/* Writes the missing end records (res=unknown) of execs that an earlier life left open. */
-int audit_recover(struct audit *a);
+/* Writes the missing end records (res=unknown) of execs that an earlier life left open, but for those of which @keep
+ * says true: they stay open. 0 or -errno. */
+int audit_recover(struct audit *a, bool (*keep)(void *userdata, const struct audit_open_exec *o),
+                  void *userdata);
+/* The first open exec at or behind number @*i: fills *ret and sets *i to its number; false: none is left. */
+bool audit_open_next(struct audit *a, size_t *i, struct audit_open_exec *ret);
+/* Nobody will see the end of one that is open: records that. 0, or -errno as above. */
+int audit_exec_unknown(struct audit *a, const struct audit_open_exec *o);
 
 /* Records and lines written since the start, and what audit_rejected() was called for, by reason. */
 struct audit_counts {

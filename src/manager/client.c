@@ -9,6 +9,7 @@
 #include "common/cleanup.h"
 #include "common/exitcode.h"
 #include "common/log.h"
+#include "manager/exec.h"
 #include "manager/manager.h"
 #include "manager/session.h"
 
@@ -157,6 +158,45 @@ static int on_status(struct client *c, const struct frame *f) {
         return 0;
 }
 
+/* What runs in the sessions of an earlier life is known in a moment. */
+static int put_off(struct client *c, const struct frame *f) {
+        c->request = malloc(f->len);
+        if (!c->request)
+                abort();
+        memcpy(c->request, f->payload, f->len);
+        c->request_len = f->len;
+        c->later = f->type;
+        c->since_ms = now_ms();
+        conn_pause(&c->conn, true);
+        return 0;
+}
+
+/* The same request again; what was not refused before is not refused now. */
+static void resume(struct client *c) {
+        struct frame f = { .type = c->later,
+                           .channel = c->channel,
+                           .len = (uint32_t)c->request_len,
+                           .payload = c->request };
+        int r;
+
+        c->later = 0;
+        r = f.type == FRAME_ASK ? ask_handle(c, &f) : attach_handle(c, &f);
+        if (r < 0)
+                client_reject(c, EXIT_USAGE, "the request is malformed");
+        else if (!c->answered)
+                conn_pause(&c->conn, false);
+}
+
+void clients_resume(struct manager *m) {
+        struct client *c, *next;
+
+        for (c = LIST_FIRST(&m->clients); c; c = next) {
+                next = LIST_NEXT(c, link);
+                if (c->later)
+                        resume(c);
+        }
+}
+
 static int on_frame(void *userdata, const struct frame *f) {
         struct client *c = userdata;
 
@@ -175,11 +215,11 @@ static int on_frame(void *userdata, const struct frame *f) {
         case FRAME_STATUS:
                 return on_status(c, f);
         case FRAME_ASK:
-                c->channel = f->channel;
-                return ask_handle(c, f);
         case FRAME_ATTACH:
                 c->channel = f->channel;
-                return attach_handle(c, f);
+                if (c->m->n_adopting > 0 && (f->type == FRAME_ATTACH || ask_needs_sessions(f)))
+                        return put_off(c, f);
+                return f->type == FRAME_ASK ? ask_handle(c, f) : attach_handle(c, f);
         default:
                 return -EPROTO;
         }
@@ -248,8 +288,11 @@ void clients_check(struct manager *m, uint64_t now) {
 
         for (c = LIST_FIRST(&m->clients); c; c = next) {
                 next = LIST_NEXT(c, link);
-                if (c->answered ? now - c->since_ms > LINGER_MS && c->conn.out_len == 0
-                                : !c->exec && !c->opening && now - c->since_ms > FIRST_FRAME_MS)
+                if (c->later && now - c->since_ms > FIRST_FRAME_MS)
+                        resume(c);
+                else if (c->answered ? now - c->since_ms > LINGER_MS && c->conn.out_len == 0
+                                     : !c->exec && !c->opening && !c->later &&
+                                               now - c->since_ms > FIRST_FRAME_MS)
                         client_free(c);
         }
 }

@@ -12,6 +12,7 @@
 
 #include "common/exitcode.h"
 #include "manager/audit_line.h"
+#include "manager/exec.h"
 #include "manager/manager.h"
 #include "manager/session.h"
 #include "manager/verdict.h"

@@ -18,6 +18,7 @@
 #include "common/exitcode.h"
 #include "common/log.h"
 #include "common/wire.h"
+#include "manager/exec.h"
 #include "manager/manager.h"
 #include "manager/order.h"
 #include "manager/session.h"
@@ -38,6 +39,7 @@ void exec_free(struct exec *x) {
         if (x->state != EXEC_ENDED && !x->attach)
                 abort();
         LIST_REMOVE(x, link);
+        free(x->open);
         free(x->payload);
         free(x);
 }
@@ -258,7 +260,7 @@ static void end(struct exec *x, const struct exited *e) {
          * this process to end just here, the next one would find the open exec and close it. */
         if (c)
                 client_finish(c, FRAME_RESULT, buf, (size_t)result_encode(&r, buf, sizeof(buf)));
-        if (audit_exec_end(x->m->audit, &x->audit, &ae) < 0)
+        if (!x->unrecorded && audit_exec_end(x->m->audit, &x->audit, &ae) < 0)
                 log_line(LOG_P_ERROR, "exec %s: its end could not be recorded", x->id);
         exec_free(x);
         if (c)
@@ -316,6 +318,49 @@ void exec_hangup(struct exec *x) {
                 exec_free(x);
         } else
                 conn_send(&x->sandbox->conn, FRAME_CANCEL, 0, x->channel, NULL, 0);
+}
+
+struct exec *exec_adopt(struct session *s, struct audit_open_exec *open, uint32_t channel) {
+        struct exec *x = calloc(1, sizeof(*x));
+        uint64_t now = now_us();
+
+        if (!x)
+                abort();
+        x->m = s->m;
+        x->state = EXEC_RUNNING;
+        x->pool = s->pool;
+        x->session = s;
+        x->sandbox = s->sandbox;
+        x->open = open;
+        x->audit = (struct audit_exec){ .open = open,
+                                        .exec_id = x->id,
+                                        .container_id = x->container,
+                                        .profile = x->profile,
+                                        .session = s->name,
+                                        .caller = open->caller };
+        x->request = (struct exec_request){ .detach = true, .workdir = "" };
+        x->pool_hit = open->pool_hit;
+        x->begun_us = open->begun_us < now ? open->begun_us : now;
+        x->credit[0] = x->credit[1] = FRAME_CREDIT;
+        memcpy(x->id, open->exec_id, sizeof(x->id));
+        memcpy(x->container, s->container, sizeof(x->container));
+        snprintf(x->profile, sizeof(x->profile), "%s", s->pool->name);
+        x->channel = channel;
+        LIST_INSERT_HEAD(&x->m->execs, x, link);
+        x->m->n_running++;
+        session_exec_begun(s, x);
+        return x;
+}
+
+void exec_leave(struct exec *x) {
+        if (!x->request.detach) {
+                exec_lost(x, "the manager is stopping");
+                return;
+        }
+        move(x, EXEC_ENDED);
+        x->m->n_running--;
+        session_exec_ended(x->session, x);
+        exec_free(x);
 }
 
 void exec_kill(struct exec *x, uint8_t signal) {

@@ -1,9 +1,8 @@
 /*
  * Start, signals, reload; the end is in stop.c.
  *
- * Start: config, both trails (what an earlier life left open is closed in them), the socket, then the
- * broker; when it answers, every container that is in its records and not in this process is removed, and
- * only then the pools fill.
+ * Start: config, the sessions of an earlier life, both trails (what it left open is closed in them, but for what may
+ * go on in a session), the socket, then the broker (sweep.c).
  */
 #include "manager/manager.h"
 
@@ -40,110 +39,6 @@ uint64_t now_us(void) {
 uint64_t now_ms(void) {
         return now_us() / 1000;
 }
-
-/* --- what an earlier life left behind ------------------------------------------------------------ */
-
-static bool is_mine(struct manager *m, const char *id) {
-        struct sandbox *sb;
-        struct pool *p;
-
-        LIST_FOREACH(p, &m->pools, link)
-        TAILQ_FOREACH(sb, &p->sandboxes, link)
-        if (strcmp(sb->id, id) == 0)
-                return true;
-        return false;
-}
-
-static void sweep_from(struct manager *m, const char *after);
-
-static void listed(void *userdata, const struct engine_msg *answer, int fd) {
-        struct manager *m = userdata;
-
-        close_fd(fd);
-        if (answer->type != ENGINE_LISTED)
-                return; /* the engine is down: the sweep starts again when it is up */
-        for (uint16_t i = 0; i < answer->n_listed; i++) {
-                const char *id = answer->listed[i].container;
-
-                if (is_mine(m, id))
-                        continue;
-                log_line(LOG_P_INFO, "sandbox %.12s is left from an earlier life: removed", id);
-                broker_ask(&m->broker, &(struct engine_msg){ .type = ENGINE_REMOVE, .container = id },
-                           broker_ignore, NULL);
-        }
-        if (answer->more && answer->n_listed > 0)
-                sweep_from(m, answer->listed[answer->n_listed - 1].container);
-        else {
-                m->swept = true;
-                pools_changed(m);
-        }
-}
-
-static void sweep_from(struct manager *m, const char *after) {
-        broker_ask(&m->broker, &(struct engine_msg){ .type = ENGINE_LIST, .container = after }, listed,
-                   m);
-}
-
-/* --- the broker's events ------------------------------------------------------------------------- */
-
-static void on_connected(void *userdata) {
-        struct manager *m = userdata;
-
-        m->swept = false;
-        pools_update(m);
-        /* A second greeting of the same broker: the engine's state does not change with it. */
-        if (m->broker.state == ENGINE_UP)
-                sweep_from(m, "");
-}
-
-static void on_gone(void *userdata) {
-        struct manager *m = userdata;
-
-        m->swept = false;
-}
-
-static void on_state(void *userdata) {
-        struct manager *m = userdata;
-        struct pool *p;
-
-        if (m->broker.state == ENGINE_UP) {
-                log_line(LOG_P_INFO, "the engine is up");
-                LIST_FOREACH(p, &m->pools, link)
-                p->retry_ms = 0;
-                if (!m->swept)
-                        sweep_from(m, "");
-                return;
-        }
-        log_line(LOG_P_WARNING, "%s", m->broker.state_text);
-        m->swept = false;
-        /* Who waits gets a clear answer now, unless a sandbox is on its way already. */
-        LIST_FOREACH(p, &m->pools, link)
-        if (supply_coming(p) == 0)
-                queue_refuse(p, false, "no_engine", m->broker.state_text);
-}
-
-static void on_died(void *userdata, const char *container) {
-        struct manager *m = userdata;
-        struct sandbox *sb;
-        struct pool *p;
-
-        LIST_FOREACH(p, &m->pools, link)
-        TAILQ_FOREACH(sb, &p->sandboxes, link)
-        if (strcmp(sb->id, container) == 0) {
-                bool starting = sb->state == SANDBOX_STARTING;
-
-                /* What it sent before its end is still in the socket: that end is seen there. */
-                if (sb->connected)
-                        return;
-                sandbox_discard(sb, "its container ended");
-                if (starting)
-                        supply_failed(p,
-                                      "a sandbox ended before its agent answered: see the engine's log");
-                return;
-        }
-}
-
-static const struct broker_events broker_events = { on_connected, on_gone, on_state, on_died };
 
 /* --- the socket ---------------------------------------------------------------------------------- */
 
@@ -218,6 +113,8 @@ static int on_tick(sd_event_source *s, uint64_t usec, void *userdata) {
                 pool_check(p, now);
         }
         sessions_check(m, now);
+        if (m->n_adopting > 0 && m->broker.welcomed && m->broker.state == ENGINE_UP)
+                adopt_ask(m);
         rate_check(m->rate, now_us());
         status_notify(m);
         sd_event_source_set_time_relative(s, TICK_US);
@@ -332,11 +229,9 @@ static int set_up(struct manager *m, struct errmsg *e) {
                 return r;
         if (m->options.single_user)
                 audit_single_user(m->audit);
-        r = audit_recover(m->audit);
+        r = adopt_begin(m, e);
         if (r < 0)
-                return errmsg_set(e, r,
-                                  "the audit records of an earlier life could not be completed: %s",
-                                  strerror(-r));
+                return r;
         r = sd_event_default(&m->event);
         if (r >= 0)
                 r = add_signals(m);
@@ -360,7 +255,7 @@ static int set_up(struct manager *m, struct errmsg *e) {
         r = open_socket(m, e);
         if (r < 0)
                 return r;
-        r = broker_init(&m->broker, m->event, m->options.engine_socket, &broker_events, m);
+        r = broker_init(&m->broker, m->event, m->options.engine_socket, &sweep_broker_events, m);
         if (r < 0)
                 return errmsg_set(e, r, "event loop: %s", strerror(-r));
         pools_update(m);

@@ -4,6 +4,7 @@
  *
  *     main.c      options
  *     manager.c   start, signals, reload
+ *     sweep.c     the broker is there, the engine is up: what an earlier life has left goes
  *     stop.c      the end: drained, then stopped
  *     lastword.c  the start has failed, and somebody asks
  *     conn.c      a framed connection
@@ -11,7 +12,7 @@
  *     client.c    a caller's connection and its one request
  *     ask.c       the requests that run no command
  *     request.c   a command is asked for: may it run, and where
- *     exec.c      a command: from start to result, both trails, both ends' credit
+ *     exec.c      a command (exec.h): from start to result, both trails, both ends' credit
  *     detached.c  commands that nobody waits for: their ends, and who attaches to them
  *     ps.c        what runs
  *     order.c     what the agent is told; verdict.c: what the caller is told
@@ -105,11 +106,13 @@ struct manager {
         unsigned n_running;             /* of the execs: commands that run */
         unsigned n_waiting;             /* who waits for a sandbox, or for a session */
         unsigned n_creating;
+        unsigned n_adopting; /* sessions of an earlier life whose agents have not answered yet */
         bool changed;        /* one of the pools has */
         bool swept;          /* what an earlier life left behind has been found and is being removed */
         bool draining;       /* nobody new is taken in: stop.c */
         bool refusing;       /* no command is taken */
         bool stopping;       /* and nothing runs any more */
+        bool closing;        /* sessions end with us */
         uint64_t stop_at_ms; /* the end of the one or the other */
         unsigned stop_count; /* sandboxes when it began */
         char notified[160];  /* what systemd was told last */
@@ -124,6 +127,10 @@ uint64_t now_us(void);
 
 /* Loads the config, opens everything, serves until a signal says to end. Returns the exit status. */
 int manager_run(const struct manager_options *o);
+
+/* --- sweep.c ----------------------------------------------------------------------------------- */
+
+extern const struct broker_events sweep_broker_events;
 
 /* --- stop.c ------------------------------------------------------------------------------------ */
 
@@ -167,7 +174,10 @@ struct pool {
 /* Makes pools and config agree; called at the start and at each reload. */
 void pools_update(struct manager *m);
 void pools_free(struct manager *m);
+/* One of the config's; NULL where there is none. */
 struct pool *pool_find(struct manager *m, const char *name);
+/* Whatever the config says: made, where there is none. */
+struct pool *pool_of(struct manager *m, const char *name);
 /* Sandboxes, queue or config have changed: at the next turn of the loop, with nobody's handler on the stack, it
  * is settled who gets what, what goes and how many creations begin. */
 void pool_changed(struct pool *p);
@@ -316,6 +326,7 @@ struct client {
         uint64_t request_total; /* also what was not kept */
         struct exec *exec;
         struct session *opening; /* which it waits for */
+        uint8_t later;           /* type of its request, which is handled once every session is there */
 };
 
 void client_accept(struct manager *m);
@@ -333,75 +344,15 @@ void client_leave(struct client *c);
 __attribute__((format(printf, 3, 4))) void client_reject(struct client *c, uint8_t exit_code,
                                                          const char *fmt, ...);
 void clients_check(struct manager *m, uint64_t now);
+/* What was put off until every session is there. */
+void clients_resume(struct manager *m);
 
 /* --- ask.c ------------------------------------------------------------------------------------- */
 
 /* A whole ASK has come: 0 or -EPROTO. */
 int ask_handle(struct client *c, const struct frame *f);
-
-/* --- exec.c ------------------------------------------------------------------------------------ */
-
-enum exec_state { EXEC_WAITING, EXEC_RUNNING, EXEC_ENDED };
-
-struct exec {
-        LIST_ENTRY(exec) link;
-        struct waiter waiter;
-        struct manager *m;
-        enum exec_state state;
-        struct client *client;
-        struct pool *pool;
-        struct sandbox *sandbox;
-        struct session *session;     /* NULL: one-shot */
-        TAILQ_ENTRY(exec) pending;   /* of the session's, while that is not there yet */
-        LIST_ENTRY(exec) in_session; /* of the session's, while it runs */
-        bool is_pending;
-        bool pool_hit;
-        bool attach;           /* no command, but what reads the output and the end of a detached one */
-        bool output;           /* of these, both */
-        uint64_t hung_ms;      /* when its reader went away */
-        const char *cancelled; /* "by …": who has ended it, other than its caller */
-        uint8_t *payload;      /* owns the strings of @request */
-        struct exec_request request;
-        size_t args_len; /* of request.args_wire: the arguments alone */
-        struct audit_exec audit;
-        char id[PROTO_EXEC_ID + 1];
-        char container[ENGINE_ID_LEN + 1];
-        char profile[PROTO_NAME_MAX + 1];
-        uint64_t begun_us;
-        uint32_t client_channel, channel;
-        uint64_t credit[2], bytes[2], lines[2]; /* stdout, stderr: what the agent may still send */
-        uint64_t stdin_credit;                  /* what the client may still send */
-        bool stdin_ended;
-        uint64_t output_limit; /* limits.output_bytes when it began; 0: none */
-};
-
-/* A whole request has come (request.c). Takes over @payload. Answers the client in every case. */
-void exec_request(struct client *c, uint8_t *payload, size_t len);
-/* May @c's user ask for one more command or session now, as far as @p's limits.exec_rate goes? False: it is refused.
- * NULL: the default profile's. */
-bool request_within_rate(struct client *c, const struct pool *p);
-/* As it begins: owns @payload, of which @r and @a are, and waits. */
-struct exec *exec_new(struct client *c, struct pool *p, uint8_t *payload, const struct exec_request *r,
-                      const struct audit_exec *a);
-/* A sandbox for a waiting exec: its session's, or one for it alone. */
-void exec_assign(struct exec *x, struct sandbox *sb);
-/* It cannot be served: the line goes to the caller, exit code 125. */
-void exec_refuse(struct exec *x, const char *reason, const char *line);
-/* The caller has gone. */
-void exec_hangup(struct exec *x);
-/* Frames for it: from its client, from its agent. 0 or -EPROTO. */
-int exec_client_frame(struct exec *x, const struct frame *f);
-int exec_agent_frame(struct exec *x, const struct frame *f);
-/* Its sandbox has gone under it. */
-void exec_lost(struct exec *x, const char *why);
-/* @signal 0: ends the whole tree. */
-void exec_kill(struct exec *x, uint8_t signal);
-/* STDOUT (@i 0) or STDERR (1) of it, on its way to its client. 0 or -EPROTO. */
-int exec_output(struct exec *x, const struct frame *f, int i);
-/* The end of one that is no command any more, or never was. */
-void exec_free(struct exec *x);
-/* Tells the client that it runs, with the next frame or soon. */
-void exec_tell_started(struct exec *x);
+/* Is it about commands of sessions? */
+bool ask_needs_sessions(const struct frame *f);
 
 /* --- status.c, layers.c ------------------------------------------------------------------------ */
 

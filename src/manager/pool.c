@@ -14,6 +14,7 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "manager/exec.h"
 #include "manager/manager.h"
 
 struct pool *pool_find(struct manager *m, const char *name) {
@@ -37,7 +38,7 @@ static struct pool *pool_new(struct manager *m, const char *name) {
         return p;
 }
 
-static struct pool *pool_of(struct manager *m, const char *name) {
+struct pool *pool_of(struct manager *m, const char *name) {
         struct pool *p;
 
         LIST_FOREACH(p, &m->pools, link)

@@ -8,6 +8,7 @@
 #include "common/escape.h"
 #include "common/jsonw.h"
 #include "manager/audit_line.h"
+#include "manager/exec.h"
 #include "manager/manager.h"
 #include "manager/session.h"
 

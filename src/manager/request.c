@@ -10,6 +10,7 @@
 
 #include "common/cleanup.h"
 #include "common/exitcode.h"
+#include "manager/exec.h"
 #include "manager/manager.h"
 #include "manager/order.h"
 #include "manager/session.h"

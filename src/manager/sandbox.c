@@ -13,6 +13,7 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "manager/exec.h"
 #include "manager/manager.h"
 #include "manager/session.h"
 
@@ -108,18 +109,21 @@ static int on_hello(struct sandbox *sb, const struct frame *f) {
         sb->pool->error[0] = '\0';
         sb->ponged_ms = now_ms();
         sb->ready = true;
-        make_warm(sb);
+        if (sb->state == SANDBOX_STARTING)
+                make_warm(sb);
         return 0;
 }
 
-/* Of one that is new it can only be none. */
+/* It comes with HELLO; a session that waits for it begins with it. Of a sandbox that is new it can only be none. */
 static int on_held(struct sandbox *sb, const struct frame *f) {
         struct held h;
 
-        if (sb->held || held_decode(f->payload, f->len, &h) < 0 || h.n > 0)
+        if (sb->held || held_decode(f->payload, f->len, &h) < 0)
                 return -EPROTO;
         sb->held = true;
-        return 0;
+        if (sb->session && sb->session->state != SESSION_OPEN)
+                return session_held(sb->session, &h);
+        return h.n == 0 ? 0 : -EPROTO;
 }
 
 /* It is thrown away a moment later: an engine that begins to work at once would keep the caller, who has
@@ -329,7 +333,7 @@ void sandbox_discard(struct sandbox *sb, const char *why) {
 void sandbox_check(struct sandbox *sb, uint64_t now) {
         uint8_t nonce[8] = { 0 };
 
-        if (!sb->ready) {
+        if (!sb->ready || (sb->session && sb->session->state != SESSION_OPEN)) {
                 if (now - sb->born_ms > HANDSHAKE_MS) {
                         struct pool *p = sb->pool;
                         bool starting = sb->state == SANDBOX_STARTING;

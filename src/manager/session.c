@@ -11,8 +11,9 @@
 #include "common/exitcode.h"
 #include "common/log.h"
 
-static const bool moves[3][3] = {
+static const bool moves[SESSION_STATES][SESSION_STATES] = {
         [SESSION_OPENING] = { [SESSION_OPEN] = true, [SESSION_CLOSED] = true },
+        [SESSION_ADOPTING] = { [SESSION_OPEN] = true, [SESSION_CLOSED] = true },
         [SESSION_OPEN] = { [SESSION_CLOSED] = true },
 };
 
@@ -66,6 +67,29 @@ static void make_up_name(struct manager *m, char ret[PROTO_NAME_MAX + 1]) {
 
 /* --- the beginning ------------------------------------------------------------------------------ */
 
+static struct session *make(struct manager *m, struct pool *p) {
+        struct session *s = calloc(1, sizeof(*s));
+
+        if (!s)
+                abort();
+        s->m = m;
+        s->pool = p;
+        s->waiter.session = true;
+        TAILQ_INIT(&s->pending);
+        TAILQ_INIT(&s->ended);
+        TAILQ_INSERT_TAIL(&m->sessions, s, link);
+        return s;
+}
+
+struct session *session_known(struct manager *m, const char *name, const char *profile) {
+        struct session *s = make(m, pool_of(m, profile));
+
+        s->state = SESSION_ADOPTING;
+        m->n_adopting++;
+        snprintf(s->name, sizeof(s->name), "%s", name);
+        return s;
+}
+
 struct session *session_new(struct client *c, struct pool *p, const char *name, uint64_t ttl_ms,
                             const char *const *labels, uint32_t n_labels, const char **ret_reason,
                             const char **ret_line) {
@@ -77,12 +101,7 @@ struct session *session_new(struct client *c, struct pool *p, const char *name, 
                 *ret_line = "you have as many sessions as limits.sessions allows: close one";
                 return NULL;
         }
-        s = calloc(1, sizeof(*s));
-        if (!s)
-                abort();
-        s->m = m;
-        s->waiter.session = true;
-        s->pool = p;
+        s = make(m, p);
         s->owner = peer_caller(&c->peer);
         s->gid = c->peer.gid;
         s->ttl_ms = ttl_ms ? ttl_ms : p->profile->session_ttl_ms;
@@ -90,15 +109,12 @@ struct session *session_new(struct client *c, struct pool *p, const char *name, 
                 snprintf(s->name, sizeof(s->name), "%s", name);
         else
                 make_up_name(m, s->name);
-        TAILQ_INIT(&s->pending);
-        TAILQ_INIT(&s->ended);
         s->labels = calloc(n_labels + 1, sizeof(*s->labels));
         if (!s->labels)
                 abort();
         for (; s->n_labels < n_labels; s->n_labels++)
                 if (!(s->labels[s->n_labels] = strdup(labels[s->n_labels])))
                         abort();
-        TAILQ_INSERT_TAIL(&m->sessions, s, link);
         return s;
 }
 
@@ -109,6 +125,11 @@ static void session_free(struct session *s) {
                 free(s->labels[i]);
         free(s->labels);
         free(s);
+}
+
+void session_unknow(struct session *s) {
+        s->m->n_adopting--;
+        session_free(s);
 }
 
 void session_begin(struct session *s) {
@@ -137,6 +158,16 @@ void session_begin(struct session *s) {
         pool_changed(p);
 }
 
+static void discard_sandbox(struct session *s) {
+        struct sandbox *sb = s->sandbox;
+
+        s->sandbox = NULL;
+        if (!sb)
+                return;
+        sb->session = NULL;
+        sandbox_discard(sb, NULL);
+}
+
 /* It is not opened: everybody who waits for it hears why. */
 void session_refuse(struct session *s, const char *reason, const char *line) {
         struct client *c = s->opener;
@@ -145,6 +176,7 @@ void session_refuse(struct session *s, const char *reason, const char *line) {
         if (s->waiter.turn)
                 queue_leave(&s->waiter);
         move(s, SESSION_CLOSED);
+        discard_sandbox(s);
         if (c)
                 client_reject(c, EXIT_SANDBOX, "rejected: session \"%s\": %s", s->name, line);
         while ((x = TAILQ_FIRST(&s->pending)))
@@ -191,29 +223,64 @@ static void begin_pending(struct session *s) {
         s->pool_hit = true;
 }
 
-void session_assign(struct session *s, struct sandbox *sb) {
-        const char *reason, *line;
+/* It has the sandbox with the id s->container, and is put down as open. False: that could not be done, and
+ * s->fault_reason and s->fault say why. */
+static bool opened(struct session *s) {
+        s->opened = (uint64_t)time(NULL);
+        s->fault = put_down(s, &s->fault_reason);
+        if (s->fault)
+                return false;
+        s->idle_ms = now_ms();
+        move(s, SESSION_OPEN);
+        return true;
+}
 
+static void tell_opened(struct session *s) {
+        if (s->opener)
+                session_answer_opened(s, s->opener, s->opener_json);
+        s->opener = NULL;
+        begin_pending(s);
+}
+
+void session_assign(struct session *s, struct sandbox *sb) {
         /* Those who opened it by a command and had to wait for what was made for them. */
         s->pool_hit = !s->waiter.turn || sb->uses > 0;
         if (s->waiter.turn)
                 queue_served(&s->waiter);
         memcpy(s->container, sb->id, sizeof(s->container));
-        s->opened = (uint64_t)time(NULL);
-        line = put_down(s, &reason);
-        if (line) {
-                session_refuse(s, reason, line);
+        if (!opened(s)) {
+                session_refuse(s, s->fault_reason, s->fault);
                 return;
         }
         sandbox_lease(sb, s);
         s->sandbox = sb;
-        s->idle_ms = now_ms();
-        move(s, SESSION_OPEN);
         pool_changed(s->pool);
-        if (s->opener)
-                session_answer_opened(s, s->opener, s->opener_json);
-        s->opener = NULL;
+        tell_opened(s);
+}
+
+static void adopted(struct manager *m) {
+        if (--m->n_adopting == 0)
+                clients_resume(m);
+}
+
+int session_held(struct session *s, const struct held *h) {
+        if (s->state == SESSION_OPENING) {
+                if (h->n > 0)
+                        return -EPROTO;
+                if (!opened(s))
+                        return -ECANCELED;
+                tell_opened(s);
+                return 0;
+        }
+        if (s->state != SESSION_ADOPTING || adopt_held(s, h) < 0)
+                return -EPROTO;
+        s->idle_ms = now_ms();
+        s->sandbox->uses = 1;
+        s->pool_hit = true;
+        move(s, SESSION_OPEN);
         begin_pending(s);
+        adopted(s->m);
+        return 0;
 }
 
 void session_hangup(struct session *s) {
@@ -229,31 +296,78 @@ static void end_execs(struct session *s, const char *why, const char *cancelled)
 
         for (int i = 0; i < SESSION_BUCKETS; i++)
                 while ((x = LIST_FIRST(&s->execs[i]))) {
-                        x->cancelled = cancelled;
+                        if (!x->cancelled)
+                                x->cancelled = cancelled;
                         exec_lost(x, why);
                 }
+        while ((x = TAILQ_FIRST(&s->pending)))
+                exec_refuse(x, "session_lost", why ? why : cancelled);
 }
 
+/* The record of its end before its file goes, and that before the sandbox: wherever this process ends, the next
+ * finds what is left to do. */
 void session_close(struct session *s, const char *reason, const struct audit_caller *by,
                    const char *why) {
         struct audit_session a = as_recorded(s);
-        struct sandbox *sb = s->sandbox;
+        struct manager *m = s->m;
+        bool adopting = s->state == SESSION_ADOPTING;
 
         if (s->state == SESSION_OPENING) {
-                session_refuse(s, "closed", "it was closed before it was open");
+                if (!s->fault) {
+                        s->fault_reason = reason;
+                        s->fault = why ? why : "it was closed before it was open";
+                }
+                session_refuse(s, s->fault_reason, s->fault);
                 return;
         }
         log_line(LOG_P_INFO, "session %s of uid %u: %s%s%s", s->name, (unsigned)s->owner.uid, reason,
                  why ? ": " : "", why ? why : "");
-        move(s, SESSION_CLOSED);
         end_execs(s, why, why ? NULL : "as its session was closed");
-        s->sandbox = NULL;
-        sb->session = NULL;
-        sandbox_discard(sb, NULL);
-        if (audit_session_closed(s->m->audit, &a, reason, by) < 0)
+        if (adopting)
+                adopt_forget(s);
+        move(s, SESSION_CLOSED);
+        if (audit_session_closed(m->audit, &a, reason, by) < 0)
                 log_line(LOG_P_ERROR, "session %s: its end could not be recorded", s->name);
         session_state_remove(s);
+        if (!s->sandbox)
+                broker_ask(&m->broker,
+                           &(struct engine_msg){ .type = ENGINE_REMOVE, .container = s->container },
+                           broker_ignore, NULL);
+        discard_sandbox(s);
         session_free(s);
+        if (adopting)
+                adopted(m);
+}
+
+void sessions_leave(struct manager *m) {
+        struct session *s;
+
+        while ((s = TAILQ_FIRST(&m->sessions))) {
+                struct exec *x;
+
+                if (s->state == SESSION_OPENING) {
+                        session_refuse(s, "stopping", STOPPING_LINE);
+                        continue;
+                }
+                for (int i = 0; i < SESSION_BUCKETS; i++)
+                        while ((x = LIST_FIRST(&s->execs[i])))
+                                exec_leave(x);
+                while ((x = TAILQ_FIRST(&s->pending)))
+                        exec_refuse(x, "stopping", STOPPING_LINE);
+                if (s->sandbox)
+                        sandbox_release(s->sandbox);
+                session_free(s);
+        }
+}
+
+/* Who waits for one that is being opened waits in the pool's queue, where this is seen to. */
+static void refuse_late(struct session *s, uint64_t now) {
+        struct exec *x;
+
+        while (s->state == SESSION_ADOPTING && (x = TAILQ_FIRST(&s->pending)) && s->pool->profile &&
+               now - x->waiter.queued_ms >= s->pool->profile->queue_timeout_ms)
+                exec_refuse(x, "queue_timeout",
+                            "the session's sandbox has not answered within queue_timeout: try again");
 }
 
 void sessions_check(struct manager *m, uint64_t now) {
@@ -261,6 +375,7 @@ void sessions_check(struct manager *m, uint64_t now) {
 
         for (s = TAILQ_FIRST(&m->sessions); s; s = next) {
                 next = TAILQ_NEXT(s, link);
+                refuse_late(s, now);
                 attaches_check(s, now);
                 if (s->state == SESSION_OPEN && s->ttl_ms && s->n_running + s->n_attached == 0 &&
                     now - s->idle_ms >= s->ttl_ms)
@@ -280,7 +395,7 @@ void session_exec(struct session *s, struct exec *x) {
 
         x->session = s;
         x->audit.session = s->name;
-        if (s->state == SESSION_OPENING) {
+        if (s->state != SESSION_OPEN) {
                 if (queue_over_quota(s->pool, x->audit.caller.uid)) {
                         exec_refuse(x, "quota",
                                     "you have as many requests waiting as limits.queued allows");
@@ -289,7 +404,12 @@ void session_exec(struct session *s, struct exec *x) {
                 conn_pause(&c->conn, true);
                 TAILQ_INSERT_TAIL(&s->pending, x, pending);
                 x->is_pending = true;
+                x->waiter.queued_ms = now_ms();
                 s->m->n_waiting++;
+                return;
+        }
+        if (!s->pool->profile) {
+                exec_refuse(x, "no_profile", "this profile has gone from the config: close the session");
                 return;
         }
         if (s->n_running >= SESSION_EXECS_MAX) {
@@ -305,6 +425,16 @@ void session_exec_left(struct session *s, struct exec *x) {
         TAILQ_REMOVE(&s->pending, x, pending);
         x->is_pending = false;
         s->m->n_waiting--;
+}
+
+bool session_has(const struct session *s, const char *exec_id) {
+        const struct exec *x;
+
+        for (int i = 0; i < SESSION_BUCKETS; i++)
+                LIST_FOREACH(x, &s->execs[i], in_session)
+        if (!x->attach && strcmp(x->id, exec_id) == 0)
+                return true;
+        return false;
 }
 
 struct exec *session_exec_at(struct session *s, uint32_t channel) {

@@ -5,10 +5,12 @@
  *     session_state.c  what is kept of each in a file, for the next manager
  *     session_list.c   what is shown of them
  *     detached.c       commands in them that nobody waits for
+ *     adopt.c          the sessions of an earlier life
  *
- *     OPENING  somebody waits for its sandbox, in the pool's queue
- *     OPEN     it has one, its lease is in its file and in both trails
- *     CLOSED   the struct goes
+ *     OPENING   somebody waits for its sandbox, in the pool's queue, or until it is made
+ *     ADOPTING  an earlier manager has opened it, its agent has not said yet what runs there
+ *     OPEN      it has one, its lease is in its file and in both trails
+ *     CLOSED    the struct goes
  *
  * Nobody hears of a session before its file is written whole. What asks for a session that is not open yet waits
  * in it, and begins or is refused with it.
@@ -18,7 +20,7 @@
 #include <stdio.h>
 
 #include "manager/audit_state.h"
-#include "manager/manager.h"
+#include "manager/exec.h"
 
 /* Commands that run in one at once, and who attaches to them. */
 #define SESSION_EXECS_MAX 96
@@ -27,7 +29,7 @@
 #define SESSION_ENDED_MAX 32
 #define SESSION_BUCKETS 64
 
-enum session_state { SESSION_OPENING, SESSION_OPEN, SESSION_CLOSED };
+enum session_state { SESSION_OPENING, SESSION_OPEN, SESSION_CLOSED, SESSION_ADOPTING, SESSION_STATES };
 
 /* A detached command that has ended. */
 struct ended {
@@ -68,6 +70,8 @@ struct session {
         TAILQ_HEAD(, ended) ended;                       /* the oldest first */
         unsigned n_running, n_attached, n_left, n_ended; /* n_left: who attached and has gone */
         bool pool_hit;                                   /* it was there for the command that asks now */
+        bool asked;                                      /* while it is adopted: the broker is */
+        const char *fault_reason, *fault; /* why it cannot be opened: a word, and a line */
 };
 
 /* Is it what a session may be called? */
@@ -80,6 +84,9 @@ bool session_over_quota(const struct pool *p, uid_t uid);
 struct session *session_new(struct client *c, struct pool *p, const char *name, uint64_t ttl_ms,
                             const char *const *labels, uint32_t n_labels, const char **ret_reason,
                             const char **ret_line);
+/* One of an earlier life's, of which no more is known yet; and one that turns out to be none. */
+struct session *session_known(struct manager *m, const char *name, const char *profile);
+void session_unknow(struct session *s);
 /* Its name, or what else is told of it, to the client that opens it. */
 void session_answer_opened(const struct session *s, struct client *c, bool json);
 /* Looks for a sandbox at once, and queues for one where there is none; may free @s. */
@@ -87,19 +94,25 @@ void session_begin(struct session *s);
 /* The waiter's: a sandbox for it, or none. */
 void session_assign(struct session *s, struct sandbox *sb);
 void session_refuse(struct session *s, const char *reason, const char *line);
+/* Its agent has said HELLO and what it holds: 0 or -errno. */
+int session_held(struct session *s, const struct held *h);
 /* Its opener has gone. */
 void session_hangup(struct session *s);
 /* Ends what runs in it, throws its sandbox away, records that and frees it. @reason is a word for the trails, @by
  * who asked (NULL: nobody), @why for the log (or NULL). */
 void session_close(struct session *s, const char *reason, const struct audit_caller *by,
                    const char *why);
-/* Those that have been idle for too long. */
+/* A new manager will come: lets go of all, whose sandboxes and files stay. What waits for an answer gets one. */
+void sessions_leave(struct manager *m);
+/* Those that have been idle for too long, and who has waited in them for too long. */
 void sessions_check(struct manager *m, uint64_t now);
 /* Lets go of all at the end, without a word to anybody. */
 void sessions_free(struct manager *m);
 
 /* A command of it begins at once where it is open, else waits for it. Answers its client. */
 void session_exec(struct session *s, struct exec *x);
+/* Does that command run in it? */
+bool session_has(const struct session *s, const char *exec_id);
 /* The running command under that channel, or NULL. */
 struct exec *session_exec_at(struct session *s, uint32_t channel);
 /* It runs from now on; it has ended. */
@@ -136,6 +149,19 @@ char *ps_text(struct manager *m, uid_t uid, bool all, const char *session, bool 
 /* 0 or -errno: then there is no file of it. */
 int session_state_write(const struct session *s);
 void session_state_remove(const struct session *s);
+/* Makes the sessions whose files there are, to be adopted. One that cannot be read is logged and removed. 0 or -errno. */
+int session_state_load(struct manager *m);
+
+/* --- adopt.c ------------------------------------------------------------------------------------ */
+
+/* Before anything else: reads the files, and completes the records of what cannot be alive. 0, or -errno and a line. */
+int adopt_begin(struct manager *m, struct errmsg *e);
+/* The broker is there, the engine is up: asks for the sandboxes of those that wait for that. */
+void adopt_ask(struct manager *m);
+/* What the agent holds becomes commands of @s: 0 or -EPROTO. */
+int adopt_held(struct session *s, const struct held *h);
+/* Records the end of those of its commands that are open since an earlier life and that it does not run. */
+void adopt_forget(struct session *s);
 
 /* --- session_list.c ----------------------------------------------------------------------------- */
 

@@ -10,7 +10,9 @@
 #include "manager/session.h"
 
 static const char *state_name(const struct session *s) {
-        return s->state == SESSION_OPEN ? "open" : "opening";
+        if (s->state == SESSION_OPEN)
+                return "open";
+        return s->state == SESSION_OPENING ? "opening" : "adopting";
 }
 
 static void when(uint64_t seconds, char ret[32]) {

@@ -5,14 +5,17 @@
  *
  * The fields (wire.h): version, name, uid, login uid, pid, gid, profile, container, ttl_ms, opened, mounts, labels.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/log.h"
 #include "common/wire.h"
 #include "manager/session.h"
 
@@ -93,4 +96,104 @@ void session_state_remove(const struct session *s) {
 
         if (dir >= 0)
                 unlinkat(dir, s->name, 0);
+}
+
+/* --- reading ------------------------------------------------------------------------------------- */
+
+static void decode_labels(struct wire_in *in, struct session *s) {
+        uint32_t n = wire_get_u32(in);
+
+        if (in->bad || n > PROTO_LABELS_MAX) {
+                in->bad = true;
+                return;
+        }
+        s->labels = calloc(n + 1, sizeof(*s->labels));
+        if (!s->labels)
+                abort();
+        for (; s->n_labels < n; s->n_labels++) {
+                const char *label = wire_get_str(in, PROTO_LABEL_MAX);
+
+                if (!label || !strchr(label, '='))
+                        in->bad = true;
+                if (in->bad)
+                        return;
+                if (!(s->labels[s->n_labels] = strdup(label)))
+                        abort();
+        }
+}
+
+/* What this program has written, in this or in another life; anything else is refused whole. */
+static int decode(struct manager *m, const char *name, const uint8_t *buf, size_t len) {
+        const char *own, *profile, *container;
+        struct audit_caller owner;
+        struct session *s;
+        struct wire_in in;
+        gid_t gid;
+
+        wire_in_init(&in, buf, len);
+        if (wire_get_u16(&in) != STATE_VERSION)
+                return -EPROTO;
+        own = wire_get_str(&in, PROTO_NAME_MAX);
+        owner.uid = wire_get_u32(&in);
+        owner.loginuid = wire_get_u32(&in);
+        owner.pid = (pid_t)wire_get_u32(&in);
+        gid = wire_get_u32(&in);
+        profile = wire_get_str(&in, PROTO_NAME_MAX);
+        container = wire_get_hex(&in, ENGINE_ID_LEN);
+        if (in.bad || strcmp(own, name) != 0 || session_find(m, name) || !profile[0])
+                return -EPROTO;
+        s = session_known(m, name, profile);
+        s->owner = owner;
+        s->gid = gid;
+        snprintf(s->container, sizeof(s->container), "%s", container);
+        s->ttl_ms = wire_get_u64(&in);
+        s->opened = wire_get_u64(&in);
+        s->mounts = wire_get_bool(&in);
+        decode_labels(&in, s);
+        if (wire_in_done(&in))
+                return 0;
+        session_unknow(s);
+        return -EPROTO;
+}
+
+static int load_one(struct manager *m, int dir, const char *name) {
+        _cleanup_fd_ int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        uint8_t buf[STATE_MAX + 1];
+        struct stat st;
+        ssize_t n;
+
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return -errno;
+        if (!S_ISREG(st.st_mode))
+                return -ENOTSUP;
+        n = read(fd, buf, sizeof(buf));
+        return n < 0 ? -errno : decode(m, name, buf, (size_t)n);
+}
+
+int session_state_load(struct manager *m) {
+        int fd = open_dir(m);
+        struct dirent *entry;
+        DIR *d;
+
+        if (fd < 0)
+                return fd;
+        d = fdopendir(fd);
+        if (!d) {
+                close_fd(fd);
+                return -errno;
+        }
+        while ((entry = readdir(d))) {
+                int r;
+
+                if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+                        continue;
+                r = session_name_valid(entry->d_name) ? load_one(m, fd, entry->d_name) : -EPROTO;
+                if (r == 0)
+                        continue;
+                log_line(LOG_P_ERROR, "state file sessions/%s: %s: removed, and the session with it",
+                         entry->d_name, strcmp(entry->d_name, NEW) == 0 ? "not finished" : strerror(-r));
+                unlinkat(fd, entry->d_name, 0);
+        }
+        closedir(d);
+        return 0;
 }

@@ -5,6 +5,8 @@
  *     refusing  no command is taken, what waits is refused, what is idle goes; commands that run may end
  *     stopping  what still runs is cancelled, every sandbox goes, POOL-STOP closes the trail
  *
+ * Sessions outlive it: the next manager has them again. Only SIGINT, which is the end of everything, closes them.
+ *
  * Where systemd holds the socket, callers wait in it for the next manager, and those who came in before are served: so
  * a restart refuses nobody. A socket of our own stays open, as a caller who is told is better off than one who finds
  * nothing, and refuses at once.
@@ -12,7 +14,9 @@
 #include <systemd/sd-daemon.h>
 
 #include "common/log.h"
+#include "manager/exec.h"
 #include "manager/manager.h"
+#include "manager/session.h"
 
 /* How long the removal of the sandboxes may take: a stopping engine must not hold a machine's shutdown. */
 #define REMOVAL_MS 20000
@@ -22,7 +26,7 @@ static unsigned count_sandboxes(const struct manager *m) {
         unsigned n = 0;
 
         LIST_FOREACH(p, &m->pools, link)
-        n += supply_total(p) - p->n_creating;
+        n += supply_total(p) - p->n_creating - p->n_leased;
         return n;
 }
 
@@ -60,6 +64,15 @@ static bool owes_an_answer(const struct manager *m) {
         return false;
 }
 
+static bool ending_with_us(const struct manager *m) {
+        const struct exec *x;
+
+        LIST_FOREACH(x, &m->execs, link)
+        if (!x->request.detach && !x->attach)
+                return true;
+        return false;
+}
+
 static void drain(struct manager *m) {
         m->draining = true;
         m->stop_at_ms = now_ms() + m->options.drain_ms;
@@ -69,16 +82,21 @@ static void drain(struct manager *m) {
                 m->listen_source = sd_event_source_disable_unref(m->listen_source);
         if (m->own_socket || !owes_an_answer(m))
                 refuse_all(m);
-        if (!LIST_EMPTY(&m->execs))
+        if (ending_with_us(m))
                 log_line(LOG_P_INFO, "stopping: what still runs may go on for %llu s",
                          (unsigned long long)m->options.drain_ms / 1000);
 }
 
 /* The line that closes this life is the last one: before it comes what the others still have to report. */
 static void stop(struct manager *m) {
+        struct session *s;
+
         if (!m->refusing)
                 refuse_all(m);
         m->stopping = true;
+        while (m->closing && (s = TAILQ_FIRST(&m->sessions)))
+                session_close(s, "stopped", NULL, NULL);
+        sessions_leave(m);
         m->stop_at_ms = now_ms() + REMOVAL_MS;
         m->listen_source = sd_event_source_disable_unref(m->listen_source);
         discard(m, true);
@@ -92,6 +110,7 @@ int stop_signal(sd_event_source *s, const struct signalfd_siginfo *si, void *use
         bool again = m->draining;
 
         (void)s;
+        m->closing |= si->ssi_signo == SIGINT;
         if (!again)
                 drain(m);
         if (!m->stopping && (again || si->ssi_signo == SIGINT))
@@ -99,11 +118,11 @@ int stop_signal(sd_event_source *s, const struct signalfd_siginfo *si, void *use
         return 0;
 }
 
-/* No command runs, and no caller has yet to fetch what one wrote. */
+/* No command runs that would end with us, and no caller has yet to fetch what one wrote. */
 static bool drained(const struct manager *m) {
         const struct client *c;
 
-        if (!LIST_EMPTY(&m->execs))
+        if (ending_with_us(m))
                 return false;
         LIST_FOREACH(c, &m->clients, link)
         if (c->conn.out_len > 0)

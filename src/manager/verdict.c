@@ -6,6 +6,7 @@
 
 #include "common/exitcode.h"
 #include "common/wire.h"
+#include "manager/exec.h"
 #include "manager/manager.h"
 #include "manager/session.h"
 

@@ -18,6 +18,7 @@
 #include "common/log.h"
 #include "config/load.h"
 #include "fuzz/decoders.h"
+#include "manager/exec.h"
 #include "manager/manager.h"
 #include "manager/rate.h"
 

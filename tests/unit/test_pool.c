@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/wire.h"
+#include "manager/exec.h"
 #include "manager/manager.h"
 
 #define ALICE 1001
