@@ -8,6 +8,8 @@
  */
 #pragma once
 
+/* What is ours in a sandbox. */
+#define AGENT_DIR "/.hermes-sandbox"
 /* The agent binary, bind-mounted read-only, and the entrypoint. */
 #define AGENT_PATH "/.hermes-sandbox/agent"
 /* The folder of this sandbox alone, bind-mounted read-only, and the listening socket in it. */

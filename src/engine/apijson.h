@@ -15,6 +15,7 @@
 #define LABEL_INSTALLATION "hermes-sandbox.installation"
 #define LABEL_PROFILE "hermes-sandbox.profile"
 #define LABEL_RECIPE "hermes-sandbox.recipe"
+#define LABEL_CALLER "hermes-sandbox.caller" /* the uid whose folders are in it, or "" */
 
 #define APIJSON_NAME_MAX 128
 

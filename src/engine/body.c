@@ -39,14 +39,31 @@ static json_t *whole(json_t *j, bool ok) {
         return NULL;
 }
 
-/* The agent takes the ids that it may use from here alone (common/agent_args.h). */
-static json_t *entrypoint(const struct config_profile *p, bool rootless) {
+static json_t *pair(const char *key, json_t *value) {
+        json_t *o = json_object();
+
+        return whole(o, put(o, key, value));
+}
+
+/* The command's user. */
+static uint32_t uid_of(const struct config_profile *p, const struct body_context *ctx) {
+        return ctx->caller ? ctx->caller->uid : p->uid;
+}
+
+static uint32_t gid_of(const struct config_profile *p, const struct body_context *ctx) {
+        return ctx->caller ? ctx->caller->gid : p->gid;
+}
+
+/* The agent takes the ids that it may use from here alone (common/agent_args.h). One that is the caller itself
+ * can take no other gid: it gets none. */
+static json_t *entrypoint(const struct config_profile *p, const struct body_context *ctx) {
+        uint32_t first = ctx->rootless ? AGENT_EXEC_GID_ROOTLESS_FIRST : AGENT_EXEC_GID_FIRST;
+        uint32_t count = ctx->rootless ? AGENT_EXEC_GID_ROOTLESS_COUNT : AGENT_EXEC_GID_COUNT;
         json_t *a = json_array();
         bool ok = add(a, json_string(AGENT_PATH));
 
-        ok = ok && add_number(a, p->uid) && add_number(a, p->gid);
-        ok = ok && add_number(a, rootless ? AGENT_EXEC_GID_ROOTLESS_FIRST : AGENT_EXEC_GID_FIRST);
-        ok = ok && add_number(a, rootless ? AGENT_EXEC_GID_ROOTLESS_COUNT : AGENT_EXEC_GID_COUNT);
+        ok = ok && add_number(a, uid_of(p, ctx)) && add_number(a, gid_of(p, ctx));
+        ok = ok && add_number(a, first) && add_number(a, ctx->caller ? 0 : count);
         ok = ok && add_number(a, (uint32_t)p->reconnect_grace_ms);
         return whole(a, ok);
 }
@@ -61,6 +78,9 @@ static json_t *labels(const struct config_profile *p, const struct body_context 
         ok = put(o, LABEL_INSTALLATION, json_string(ctx->installation));
         ok = ok && put(o, LABEL_PROFILE, json_string(p->name));
         ok = ok && put(o, LABEL_RECIPE, json_string(hex));
+        /* Always there: an image's own would become the container's. */
+        ok = ok && put(o, LABEL_CALLER,
+                       ctx->caller ? json_sprintf("%" PRIu32, ctx->caller->uid) : json_string(""));
         return whole(o, ok);
 }
 
@@ -78,16 +98,44 @@ static json_t *mount(const char *source, const char *target) {
         return whole(o, ok);
 }
 
+/*
+ * A folder of the caller's. A bind would name its source by a path, and the engine would follow, as root, whatever the
+ * folder's owner has put there by then. The engine's own volume driver takes any device that mount(2) takes: here the
+ * open descriptor of this process, behind which stands the folder that was judged and no other. Without MS_REC
+ * ("rbind"), so that nothing that is mounted below it comes along, and private. The volume has no name, and goes with
+ * its container; what is mounted is unmounted first.
+ */
+static json_t *host_folder(const struct body_context *ctx, const struct body_mount *m) {
+        json_t *o = json_object(), *volume = json_object(), *driver = json_object();
+        json_t *options = json_object();
+        bool ok = put(options, "type", json_string("none"));
+
+        ok = ok && put(options, "o", json_string("bind,private"));
+        ok = ok && put(options, "device", json_sprintf("/proc/%d/fd/%d", (int)ctx->caller->pid, m->fd));
+        ok = put(driver, "Options", whole(options, ok)) && ok;
+        ok = ok && put(driver, "Name", json_string("local"));
+        ok = put(volume, "DriverConfig", whole(driver, ok)) && ok;
+        ok = ok && put(volume, "NoCopy", json_true());
+        ok = ok && put(volume, "Labels", pair(LABEL_INSTALLATION, json_string(ctx->installation)));
+        ok = put(o, "VolumeOptions", whole(volume, ok)) && ok;
+        ok = ok && put(o, "Type", json_string("volume"));
+        ok = ok && put(o, "Target", json_string(m->dst));
+        ok = ok && put(o, "ReadOnly", json_boolean(m->read_only));
+        return whole(o, ok);
+}
+
 static json_t *mounts(const struct body_context *ctx) {
         json_t *a = json_array();
         bool ok = add(a, mount(ctx->agent_path, AGENT_PATH));
 
         ok = ok && add(a, mount(ctx->stream_folder, AGENT_STREAM_DIR));
+        for (size_t i = 0; ok && ctx->caller && i < ctx->caller->n; i++)
+                ok = add(a, host_folder(ctx, &ctx->caller->mounts[i]));
         return whole(a, ok);
 }
 
 /* HOME belongs to the command's user alone; every other place is as /tmp is. */
-static json_t *tmpfs(const struct config_profile *p) {
+static json_t *tmpfs(const struct config_profile *p, const struct body_context *ctx) {
         json_t *o = json_object();
         bool ok = o;
 
@@ -98,7 +146,7 @@ static json_t *tmpfs(const struct config_profile *p) {
                 if (strcmp(t->path, p->home) == 0)
                         options = json_sprintf("rw,nosuid,nodev,exec,size=%" PRIu64
                                                ",mode=0700,uid=%" PRIu32 ",gid=%" PRIu32,
-                                               t->bytes, p->uid, p->gid);
+                                               t->bytes, uid_of(p, ctx), gid_of(p, ctx));
                 else
                         options = json_sprintf("rw,nosuid,nodev,exec,size=%" PRIu64 ",mode=1777",
                                                t->bytes);
@@ -139,12 +187,6 @@ static json_t *words(const char *a, const char *b, const char *c) {
         return whole(j, ok);
 }
 
-static json_t *pair(const char *key, json_t *value) {
-        json_t *o = json_object();
-
-        return whole(o, put(o, key, value));
-}
-
 static bool put_limits(json_t *h, const struct config_profile *p) {
         bool ok = put(h, "Memory", json_integer((json_int_t)p->memory_bytes));
 
@@ -159,12 +201,13 @@ static bool put_limits(json_t *h, const struct config_profile *p) {
         return ok && put(h, "OomKillDisable", json_false());
 }
 
-static bool put_privileges(json_t *h) {
+static bool put_privileges(json_t *h, const struct body_context *ctx) {
         bool ok = put(h, "Privileged", json_false());
 
         ok = ok && put(h, "CapDrop", words("ALL", NULL, NULL));
-        /* What the agent needs to become a command's user and to kill what that user left. */
-        ok = ok && put(h, "CapAdd", words("SETUID", "SETGID", "KILL"));
+        /* What the agent needs to become a command's user and to kill what that user left. One that is the caller
+         * itself gets nothing: whoever is root beside a host folder makes a setuid root shell in it. */
+        ok = ok && put(h, "CapAdd", ctx->caller ? json_array() : words("SETUID", "SETGID", "KILL"));
         ok = ok && put(h, "SecurityOpt", words("no-new-privileges:true", NULL, NULL));
         ok = ok && put(h, "PublishAllPorts", json_false());
         ok = ok && put(h, "Devices", json_array());
@@ -175,10 +218,10 @@ static bool put_privileges(json_t *h) {
 
 static json_t *host_config(const struct config_profile *p, const struct body_context *ctx) {
         json_t *h = json_object();
-        bool ok = put_limits(h, p) && put_privileges(h);
+        bool ok = put_limits(h, p) && put_privileges(h, ctx);
 
         ok = ok && put(h, "Mounts", mounts(ctx));
-        ok = ok && put(h, "Tmpfs", tmpfs(p));
+        ok = ok && put(h, "Tmpfs", tmpfs(p, ctx));
         ok = ok && put(h, "ReadonlyRootfs", json_boolean(p->read_only));
         ok = ok && put(h, "NetworkMode", json_string(p->network));
         ok = ok && put(h, "AutoRemove", json_true());
@@ -192,13 +235,21 @@ static json_t *host_config(const struct config_profile *p, const struct body_con
         return whole(h, ok);
 }
 
+/* Root with the group of the stream's folder, and without a host folder; or the caller himself. */
+static json_t *user(const struct body_context *ctx) {
+        if (ctx->caller)
+                return json_sprintf("%" PRIu32 ":%" PRIu32, (uint32_t)ctx->caller->uid,
+                                    (uint32_t)ctx->caller->gid);
+        return json_sprintf("0:%" PRIu32, (uint32_t)ctx->stream_gid);
+}
+
 char *body_create(const struct config_profile *p, const struct body_context *ctx) {
         json_t *b = json_object();
         char *text;
         bool ok = put(b, "Image", json_string(p->image));
 
-        ok = ok && put(b, "User", json_sprintf("0:%" PRIu32, (uint32_t)ctx->stream_gid));
-        ok = ok && put(b, "Entrypoint", entrypoint(p, ctx->rootless));
+        ok = ok && put(b, "User", user(ctx));
+        ok = ok && put(b, "Entrypoint", entrypoint(p, ctx));
         ok = ok && put(b, "Cmd", json_array());
         ok = ok && put(b, "Env", json_array());
         ok = ok && put(b, "WorkingDir", json_string("/"));

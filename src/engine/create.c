@@ -21,6 +21,7 @@
 #include "engine/apijson.h"
 #include "engine/body.h"
 #include "engine/elink.h"
+#include "engine/mounts.h"
 #include "engine/removal.h"
 
 struct create {
@@ -28,7 +29,8 @@ struct create {
         struct request *request;
         struct record *record;
         int listen_fd;
-        bool asked; /* the engine may have a container of that name */
+        bool asked;            /* the engine may have a container of that name */
+        struct mounts *mounts; /* NULL: no host folders */
         struct api_call *call;
         char profile[ENGINE_PROFILE_MAX + 1];
         char image[256];
@@ -37,6 +39,7 @@ struct create {
 static void create_free(struct create *c) {
         api_cancel(c->call);
         close_fd(c->listen_fd);
+        mounts_free(c->mounts);
         free(c);
 }
 
@@ -98,6 +101,29 @@ static bool good(struct create *c, const struct api_reply *reply, const char *wh
         return false;
 }
 
+/*
+ * No other folder can be there, as the engine mounts our descriptors, if our pid means the same process to it as to
+ * us. Where it does not (the engine in a pid namespace of its own) or where an engine resolves the descriptor's name
+ * first, this finds out, before anybody can run a command. What is compared is the kernel's own table of the
+ * container's mounts: the agent's word would not do, as it runs as the caller, who may have traced it from its first
+ * instruction on.
+ */
+static bool has_its_mounts(struct create *c, pid_t pid) {
+        struct errmsg e = { "" };
+
+        if (!c->mounts)
+                return true;
+        if (mounts_verify(c->mounts, c->broker->config, pid, &e) < 0) {
+                log_line(LOG_P_ERROR, "container %.12s of uid %u is removed: %s", c->record->id,
+                         c->mounts->uid, e.text);
+                fail(c, ENGINE_E_REFUSED, "%s", e.text);
+                return false;
+        }
+        log_line(LOG_P_INFO, "container %.12s: %zu host folders of uid %u", c->record->id, c->mounts->n,
+                 c->mounts->uid);
+        return true;
+}
+
 static void inspected(void *userdata, const struct api_reply *reply) {
         struct engine_msg m = { .type = ENGINE_CREATED };
         struct apijson_container seen;
@@ -131,6 +157,8 @@ static void inspected(void *userdata, const struct api_reply *reply) {
                 fail(c, ENGINE_E_REFUSED, "the manager went away");
                 return;
         }
+        if (!has_its_mounts(c, (pid_t)seen.pid))
+                return;
         m.container = rec->id;
         m.pid = seen.pid;
         rec->busy = false;
@@ -182,9 +210,13 @@ static void created(void *userdata, const struct api_reply *reply) {
 
 static const struct api_handler created_handler = { .on_done = created };
 
-static int send_create(struct create *c, const struct config_profile *p, const uint8_t *recipe) {
+/* The descriptors stay open until the create is over: the engine mounts what they stand for when it starts the
+ * container. */
+static char *make_body(struct create *c, const struct config_profile *p, const uint8_t *recipe) {
         struct broker *b = c->broker;
-        _cleanup_free_ char *folder = sockdir_path(&b->sockdir, record_tag(c->record)), *body = NULL;
+        _cleanup_free_ char *folder = sockdir_path(&b->sockdir, record_tag(c->record));
+        struct body_mount mounts[MOUNT_MAX];
+        struct body_caller caller = { .pid = getpid(), .mounts = mounts };
         struct body_context ctx = {
                 .installation = b->records.installation,
                 .recipe = recipe,
@@ -193,69 +225,86 @@ static int send_create(struct create *c, const struct config_profile *p, const u
                 .stream_gid = b->manager_gid,
                 .cgroup_v2 = elink_cgroup_v2(b->link),
                 .rootless = elink_rootless(b->link),
+                .caller = c->mounts ? &caller : NULL,
         };
-        struct api_request q = { .method = "POST", .timeout_ms = API_START_MS };
+
+        if (c->mounts) {
+                caller.uid = c->mounts->uid;
+                caller.gid = c->mounts->gid;
+                caller.n = c->mounts->n;
+                for (size_t i = 0; i < caller.n; i++)
+                        mounts[i] = (struct body_mount){ c->mounts->of[i].dst, c->mounts->of[i].fd,
+                                                         c->mounts->of[i].read_only };
+        }
+        return folder ? body_create(p, &ctx) : NULL;
+}
+
+static int send_create(struct create *c, const struct config_profile *p, const uint8_t *recipe) {
+        _cleanup_free_ char *body = make_body(c, p, recipe);
+        struct api_request q = { .method = "POST", .body = body, .timeout_ms = API_START_MS };
         char path[160];
         int r;
 
-        body = folder ? body_create(p, &ctx) : NULL;
         if (!body)
                 return -ENOMEM;
         snprintf(path, sizeof(path), "/containers/create?name=%s", c->record->name);
         q.path = path;
-        q.body = body;
-        r = api_start(b->api, &q, &created_handler, c, &c->call);
+        r = api_start(c->broker->api, &q, &created_handler, c, &c->call);
         c->asked = r == 0;
         return r;
 }
 
-static struct create *create_new(struct broker *b, struct request *q, const struct config_profile *p) {
+/* @mounts, which may be NULL, belongs to the new create. */
+static struct create *create_new(struct broker *b, struct request *q, const struct config_profile *p,
+                                 struct mounts *mounts) {
         struct create *c = calloc(1, sizeof(*c));
 
-        if (!c)
+        if (!c) {
+                mounts_free(mounts);
                 return NULL;
+        }
         c->broker = b;
         c->request = q;
         c->listen_fd = -1;
+        c->mounts = mounts;
         snprintf(c->profile, sizeof(c->profile), "%s", p->name);
         snprintf(c->image, sizeof(c->image), "%s", p->image);
         return c;
 }
 
-void create_request(struct broker *b, struct request *q, const struct engine_msg *m) {
-        const struct config_profile *p = config_profile_find(b->config, m->profile);
-        uint8_t recipe[ENGINE_RECIPE];
-        struct create *c;
-        int r;
+static bool may_mount(struct create *c, const struct config_profile *p) {
+        struct broker *b = c->broker;
+        struct errmsg e = { "" };
 
-        if (!p) {
-                request_fail(q, ENGINE_E_NO_PROFILE,
-                             "create: no profile \"%.64s\" in %s: add it under profiles:", m->profile,
-                             b->options.config_path);
-                return;
+        if (!c->mounts)
+                return true;
+        if (elink_rootless(b->link) || elink_userns(b->link)) {
+                fail(c, ENGINE_E_REFUSED,
+                     "mount: this engine maps the uids of its containers (rootless, or userns-remap): a "
+                     "caller's folder would belong to nobody there");
+                return false;
         }
-        config_recipe_with_agent(p, b->agent_hash, recipe);
-        if (memcmp(recipe, m->hash, ENGINE_RECIPE) != 0) {
-                request_fail(q, ENGINE_E_STALE,
-                             "create: profile \"%s\": manager and broker have read different "
-                             "configs or agents: restart both (hermes-sandbox stop, hermes-sandbox "
-                             "start)",
-                             p->name);
-                return;
+        if (mounts_check(c->mounts, b->config, p, &e) < 0) {
+                log_line(LOG_P_WARNING, "refused uid %u: %s", c->mounts->uid, e.text);
+                fail(c, ENGINE_E_REFUSED, "%s", e.text);
+                return false;
         }
-        c = create_new(b, q, p);
-        if (!c) {
-                request_fail(q, ENGINE_E_REFUSED, "create: out of memory");
-                return;
-        }
-        r = records_add(&b->records, &c->record);
+        return true;
+}
+
+/* Record, folder, socket, then the first call. */
+static void begin(struct create *c, const struct config_profile *p, const uint8_t *recipe) {
+        enum sockdir_for whom = c->mounts ? SOCKDIR_CALLER : SOCKDIR_GROUP;
+        struct broker *b = c->broker;
+        int r = records_add(&b->records, &c->record);
+
         if (r < 0) {
                 fail(c, ENGINE_E_REFUSED, "record in %s/containers: %s", b->options.state_dir,
                      strerror(-r));
                 return;
         }
         c->record->busy = true;
-        r = sockdir_make(&b->sockdir, record_tag(c->record), &c->listen_fd);
+        r = sockdir_make(&b->sockdir, record_tag(c->record), whom, &c->listen_fd);
         if (r < 0) {
                 fail(c, ENGINE_E_REFUSED, "folder in %s: %s", b->sockdir.path, strerror(-r));
                 return;
@@ -263,4 +312,79 @@ void create_request(struct broker *b, struct request *q, const struct engine_msg
         r = send_create(c, p, recipe);
         if (r < 0)
                 fail(c, ENGINE_E_REFUSED, "creation: %s", strerror(-r));
+}
+
+/* @mounts, which may be NULL, is this call's. */
+static void create(struct broker *b, struct request *q, const char *profile, const uint8_t *hash,
+                   struct mounts *mounts) {
+        const struct config_profile *p = config_profile_find(b->config, profile);
+        uint8_t recipe[ENGINE_RECIPE];
+        struct create *c;
+
+        if (!p) {
+                mounts_free(mounts);
+                request_fail(q, ENGINE_E_NO_PROFILE,
+                             "create: no profile \"%.64s\" in %s: add it under profiles:", profile,
+                             b->options.config_path);
+                return;
+        }
+        config_recipe_with_agent(p, b->agent_hash, recipe);
+        if (memcmp(recipe, hash, ENGINE_RECIPE) != 0) {
+                mounts_free(mounts);
+                request_fail(q, ENGINE_E_STALE,
+                             "create: profile \"%s\": manager and broker have read different "
+                             "configs or agents: restart both (hermes-sandbox stop, hermes-sandbox "
+                             "start)",
+                             p->name);
+                return;
+        }
+        c = create_new(b, q, p, mounts);
+        if (!c)
+                request_fail(q, ENGINE_E_REFUSED, "create: out of memory");
+        else if (may_mount(c, p))
+                begin(c, p, recipe);
+}
+
+void create_request(struct broker *b, struct request *q, const struct engine_msg *m) {
+        create(b, q, m->profile, m->hash, NULL);
+}
+
+/* --- ENGINE_CREATE_MOUNTED
+ * --------------------------------------------------------------------------- */
+
+/* While the caller's messages are read. */
+struct asking {
+        struct broker *broker;
+        struct request *request;
+        char profile[ENGINE_PROFILE_MAX + 1];
+        uint8_t hash[ENGINE_RECIPE];
+};
+
+static void told(void *userdata, struct mounts *m, const char *why) {
+        _cleanup_free_ struct asking *a = userdata;
+
+        if (m)
+                create(a->broker, a->request, a->profile, a->hash, m);
+        else
+                request_fail(a->request, ENGINE_E_REFUSED, "mount: %s", why);
+}
+
+void create_mounted_request(struct broker *b, struct request *q, const struct engine_msg *m) {
+        struct asking *a = calloc(1, sizeof(*a));
+        int r = -ENOMEM;
+
+        if (a) {
+                *a = (struct asking){ .broker = b, .request = q };
+                snprintf(a->profile, sizeof(a->profile), "%s", m->profile);
+                memcpy(a->hash, m->hash, sizeof(a->hash));
+                r = mounts_read(b, take_fd(&q->fd), told, a);
+        }
+        if (r == 0)
+                return;
+        free(a);
+        if (r == -EBUSY)
+                request_fail(q, ENGINE_E_BUSY, "mount: %d are being read already: wait for one",
+                             MOUNTS_READERS_MAX);
+        else
+                request_fail(q, ENGINE_E_REFUSED, "mount: %s", strerror(-r));
 }

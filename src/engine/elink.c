@@ -48,7 +48,7 @@ struct elink {
         enum phase phase;
         enum engine_state state;
         char text[ENGINE_TEXT_MAX + 1];
-        bool cgroup_v2, rootless, known;
+        bool cgroup_v2, rootless, userns, known;
         unsigned retry_ms;
         sd_event_source *timer;  /* the next try, or while up the next recheck */
         struct api_call *step;   /* the phase's call */
@@ -260,6 +260,7 @@ static void info_done(void *userdata, const struct api_reply *reply) {
                 return;
         }
         l->rootless = strstr(text, ENGINE_INFO_ROOTLESS "=yes\n");
+        l->userns = strstr(text, ENGINE_INFO_USERNS "=yes\n");
         open_events(l);
 }
 
@@ -432,6 +433,10 @@ bool elink_cgroup_v2(const struct elink *l) {
 
 bool elink_rootless(const struct elink *l) {
         return l->rootless;
+}
+
+bool elink_userns(const struct elink *l) {
+        return l->userns;
 }
 
 void elink_restart(struct elink *l) {

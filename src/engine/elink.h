@@ -19,6 +19,8 @@ bool elink_known(const struct elink *l);
 bool elink_cgroup_v2(const struct elink *l);
 /* True where the engine runs in a user namespace, as a single user's. Known while up. */
 bool elink_rootless(const struct elink *l);
+/* True where it maps the uids of containers to others. Known while up. */
+bool elink_userns(const struct elink *l);
 /* What stands behind "systemctl" in a line for people: "" or " --user". */
 const char *elink_systemctl(const struct broker *b);
 /* Begins anew, after a change of the socket's path. */

@@ -20,6 +20,7 @@
 #include "common/log.h"
 #include "engine/agenthash.h"
 #include "engine/elink.h"
+#include "engine/mounts.h"
 #include "engine/removal.h"
 #include "engine/serve.h"
 
@@ -149,6 +150,7 @@ static int start(struct broker *b, struct errmsg *e) {
 }
 
 static void engined_done(struct broker *b) {
+        mounts_drop_all(b);
         api_shutdown(b->api);
         removal_drop_all(b);
         elink_free(b->link);

@@ -15,6 +15,7 @@
 struct elink;
 struct serve;
 struct removal;
+struct mounts_reader;
 
 struct engined_options {
         const char *config_path;
@@ -37,9 +38,10 @@ struct broker {
         struct api *api;
         struct records records;
         struct sockdir sockdir;
-        struct elink *link;       /* to the engine: elink.h */
-        struct serve *serve;      /* to the manager: serve.h */
-        struct removal *removals; /* under way */
+        struct elink *link;                   /* to the engine: elink.h */
+        struct serve *serve;                  /* to the manager: serve.h */
+        struct removal *removals;             /* under way */
+        struct mounts_reader *mounts_readers; /* likewise */
 };
 
 /* Runs until a signal ends it. Returns what main() exits with: 0, EXIT_CONFIG for a bad config, 1 for

@@ -11,13 +11,16 @@
 #define TEXT_LEN(n) (ENGINE_HEADER + 4 + (n) + 1)
 
 static const struct request_row rows[] = {
-        { ENGINE_CREATE, "create", TEXT_LEN(ENGINE_PROFILE_MAX) + ENGINE_RECIPE, true, create_request },
-        { ENGINE_REMOVE, "remove", TEXT_LEN(ENGINE_ID_LEN), true, removal_request },
-        { ENGINE_LIST, "list", TEXT_LEN(ENGINE_ID_LEN), true, listing_request },
-        { ENGINE_INSPECT, "inspect", TEXT_LEN(ENGINE_ID_LEN), true, listing_inspect },
-        { ENGINE_IMAGE, "image", TEXT_LEN(ENGINE_PROFILE_MAX), true, pull_request },
-        { ENGINE_INFO, "info", ENGINE_HEADER, true, einfo_request },
-        { ENGINE_LISTEN, "listen", TEXT_LEN(ENGINE_ID_LEN), true, relisten_request },
+        { ENGINE_CREATE, "create", TEXT_LEN(ENGINE_PROFILE_MAX) + ENGINE_RECIPE, true, false,
+          create_request },
+        { ENGINE_CREATE_MOUNTED, "create", TEXT_LEN(ENGINE_PROFILE_MAX) + ENGINE_RECIPE, true, true,
+          create_mounted_request },
+        { ENGINE_REMOVE, "remove", TEXT_LEN(ENGINE_ID_LEN), true, false, removal_request },
+        { ENGINE_LIST, "list", TEXT_LEN(ENGINE_ID_LEN), true, false, listing_request },
+        { ENGINE_INSPECT, "inspect", TEXT_LEN(ENGINE_ID_LEN), true, false, listing_inspect },
+        { ENGINE_IMAGE, "image", TEXT_LEN(ENGINE_PROFILE_MAX), true, false, pull_request },
+        { ENGINE_INFO, "info", ENGINE_HEADER, true, false, einfo_request },
+        { ENGINE_LISTEN, "listen", TEXT_LEN(ENGINE_ID_LEN), true, false, relisten_request },
 };
 
 const struct request_row *requests_find(uint16_t type) {

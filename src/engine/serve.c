@@ -164,6 +164,7 @@ static void request_free(struct request *q) {
                 q->serve->n_requests--;
         }
         q->serve->n_live--;
+        close_fd(q->fd);
         free(q);
 }
 
@@ -241,6 +242,7 @@ static struct request *request_new(struct serve *s, uint32_t id) {
         q->serve = s;
         q->broker = s->broker;
         q->id = id;
+        q->fd = -1;
         q->next = s->requests;
         q->prev = &s->requests;
         if (q->next)
@@ -287,7 +289,7 @@ static void say_hello(struct serve *s, const struct engine_msg *m) {
 }
 
 /* Returns why the packet ends the connection, or NULL. */
-static const char *serve_packet(struct serve *s, const uint8_t *buf, size_t len) {
+static const char *serve_packet(struct serve *s, const uint8_t *buf, size_t len, int *fd) {
         const struct request_row *row;
         const char *text;
         struct engine_msg m;
@@ -298,15 +300,18 @@ static const char *serve_packet(struct serve *s, const uint8_t *buf, size_t len)
         if (m.id == 0 || id_taken(s, m.id))
                 return "used a request id twice, or 0: connection closed";
         if (m.type == ENGINE_HELLO) {
+                if (*fd >= 0)
+                        return "sent what it may not send: connection closed";
                 say_hello(s, &m);
                 return NULL;
         }
         row = requests_find(m.type);
-        if (!s->welcome || !row || len > row->max_len)
+        if (!s->welcome || !row || len > row->max_len || (*fd >= 0) != row->descriptor)
                 return "sent what it may not send: connection closed";
         q = request_new(s, m.id);
         if (!q)
                 return "out of memory: connection closed";
+        q->fd = take_fd(fd);
         log_line(LOG_P_DEBUG, "request %u: %s", m.id, row->name);
         if (s->n_requests > SERVE_OUTSTANDING_MAX || s->n_live > 4 * SERVE_OUTSTANDING_MAX)
                 request_fail(q, ENGINE_E_BUSY, "%s: %d requests are being served already: wait for one",
@@ -333,7 +338,8 @@ static int on_peer(sd_event_source *source, int fd, uint32_t revents, void *user
         if (revents & EPOLLOUT && flush(s) < 0)
                 why = "connection lost";
         while (!why && s->fd >= 0) {
-                ssize_t n = engine_msg_recv(s->fd, buf, sizeof(buf), NULL);
+                _cleanup_fd_ int passed = -1;
+                ssize_t n = engine_msg_recv(s->fd, buf, sizeof(buf), &passed);
 
                 if (n == -EAGAIN)
                         break;
@@ -342,7 +348,7 @@ static int on_peer(sd_event_source *source, int fd, uint32_t revents, void *user
                 else if (n < 0)
                         why = "sent what it may not send: connection closed";
                 else
-                        why = serve_packet(s, buf, (size_t)n);
+                        why = serve_packet(s, buf, (size_t)n, &passed);
         }
         if (why)
                 hang_up(s, why);
@@ -393,7 +399,7 @@ static int open_socket(struct serve *s) {
             S_ISSOCK(st.st_mode))
                 unlinkat(s->broker->sockdir.fd, SERVE_SOCKET, 0);
         s->own_socket = true;
-        return sockdir_listen(s->broker->sockdir.fd, SERVE_SOCKET, SOCK_SEQPACKET, 8, &s->listen_fd);
+        return sockdir_listen(s->broker->sockdir.fd, SERVE_SOCKET, 0660, SOCK_SEQPACKET, &s->listen_fd);
 }
 
 static void tell(int fd, void *userdata) {

@@ -22,6 +22,7 @@ struct request {
         struct serve *serve;
         struct broker *broker;
         uint32_t id;
+        int fd; /* that came with it, or -1: who serves it may take it */
         bool orphaned;
         uint64_t progress_ms; /* of the last PROGRESS */
 };

@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <sys/types.h>
+
 struct sockdir {
         int fd;     /* the runtime folder */
         char *path; /* absolute */
@@ -14,11 +16,18 @@ struct sockdir {
 int sockdir_init(struct sockdir *d, const char *runtime_dir);
 void sockdir_done(struct sockdir *d);
 
-/* Makes the folder @tag (0750) and listens in it (AGENT_SOCKET, 0660). Returns 0 and the descriptor,
- * which the caller owns, or -errno, and then nothing of it is left. */
-int sockdir_make(struct sockdir *d, const char *tag, int *ret_fd);
-/* Listens anew in the folder @tag: the socket that was there is no longer found by its name. Returns 0 and
- * the descriptor, which the caller owns, or -errno. */
+/* Whose process the sandbox's agent is, and so who must reach the socket. */
+enum sockdir_for {
+        SOCKDIR_GROUP, /* one with the group of the folder: 0750, and the socket 0660 */
+        SOCKDIR_CALLER, /* one of any uid: 0711, and the socket 0666. The runtime folder keeps everybody on the host
+                           out, and the one sandbox has only this folder in it */
+};
+
+/* Makes the folder @tag and listens in it (AGENT_SOCKET). Returns 0 and the descriptor, which the caller owns, or
+ * -errno, and then nothing of it is left; -EPERM: for a caller's agent, but others may pass the runtime folder. */
+int sockdir_make(struct sockdir *d, const char *tag, enum sockdir_for whom, int *ret_fd);
+/* Listens anew in the folder @tag, for whom the folder was made: the socket that was there is no longer found by its
+ * name. Returns 0 and the descriptor, which the caller owns, or -errno. */
 int sockdir_listen_again(struct sockdir *d, const char *tag, int *ret_fd);
 /* The folder's absolute path: a new string, or NULL. */
 char *sockdir_path(const struct sockdir *d, const char *tag);
@@ -27,6 +36,6 @@ void sockdir_remove(struct sockdir *d, const char *tag);
 /* Calls @wanted for each folder that is named like a sandbox's, and removes those it says false to. */
 void sockdir_sweep(struct sockdir *d, _Bool (*wanted)(void *userdata, const char *tag), void *userdata);
 
-/* Binds a socket of @type to the name @name in the folder @dir_fd, 0660, and listens. A path of any
+/* Binds a socket of @type to the name @name in the folder @dir_fd, with @mode (of 0666), and listens. A path of any
  * length works. Returns 0 or -errno. */
-int sockdir_listen(int dir_fd, const char *name, int type, int backlog, int *ret_fd);
+int sockdir_listen(int dir_fd, const char *name, mode_t mode, int type, int *ret_fd);

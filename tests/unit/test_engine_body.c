@@ -93,6 +93,24 @@ static void golden_default(void **state) {
         free(body);
 }
 
+/* With host folders: the caller himself, without any capability. */
+static void golden_mounted(void **state) {
+        const struct body_mount mounts[] = { { "/work", 17, false }, { "/srv/data", 18, true } };
+        const struct body_caller caller = {
+                .uid = 1000, .gid = 1001, .pid = 4711, .n = 2, .mounts = mounts
+        };
+        struct config_profile p = default_profile();
+        struct body_context ctx = context(false);
+        char *body;
+
+        (void)state;
+        ctx.caller = &caller;
+        body = body_create(&p, &ctx);
+        assert_non_null(body);
+        compare(body, "tests/unit/golden/create-mounted.json");
+        free(body);
+}
+
 static void golden_dev(void **state) {
         struct config_ulimit ulimits[] = { { (char *)"core", 4096, 8192 },
                                            { (char *)"nofile", 1024, UINT64_MAX } };
@@ -177,9 +195,9 @@ static void words_stay_words(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(golden_default),   cmocka_unit_test(golden_dev),
-                cmocka_unit_test(always_closed),    cmocka_unit_test(gids),
-                cmocka_unit_test(words_stay_words),
+                cmocka_unit_test(golden_default), cmocka_unit_test(golden_dev),
+                cmocka_unit_test(golden_mounted), cmocka_unit_test(always_closed),
+                cmocka_unit_test(gids),           cmocka_unit_test(words_stay_words),
         };
 
         return cmocka_run_group_tests_name("engine_body", tests, NULL, NULL);

@@ -125,7 +125,7 @@ static void folders(void **state) {
         assert_int_equal(chmod(dir, 02750), 0);
         assert_int_equal(sockdir_init(&d, dir), 0);
         records_random_hex(tag);
-        assert_int_equal(sockdir_make(&d, tag, &fd), 0);
+        assert_int_equal(sockdir_make(&d, tag, SOCKDIR_GROUP, &fd), 0);
         assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &len), 0);
         assert_int_equal(on, 1);
         assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
@@ -136,7 +136,7 @@ static void folders(void **state) {
         assert_int_equal(stat(path, &st), 0);
         assert_int_equal(st.st_mode & 07777, 0660);
         /* A name is never used twice. */
-        assert_int_equal(sockdir_make(&d, tag, &fd), -EEXIST);
+        assert_int_equal(sockdir_make(&d, tag, SOCKDIR_GROUP, &fd), -EEXIST);
         assert_int_equal(stat(path, &st), 0);
         /* A second socket in the place of the first, as open as that one. */
         assert_int_equal(sockdir_listen_again(&d, tag, &again), 0);
@@ -160,11 +160,43 @@ static void folders(void **state) {
         sockdir_done(&d);
 }
 
+/* For a process of any uid, in the one container that has the folder; nobody on the host comes through to it. */
+static void folders_for_callers(void **state) {
+        char tag[RECORD_TAG_LEN + 1], path[600];
+        struct sockdir d;
+        struct stat st;
+        int fd = -1, again = -1;
+
+        (void)state;
+        assert_int_equal(chmod(dir, 02750), 0);
+        assert_int_equal(sockdir_init(&d, dir), 0);
+        records_random_hex(tag);
+        assert_int_equal(sockdir_make(&d, tag, SOCKDIR_CALLER, &fd), 0);
+        snprintf(path, sizeof(path), "%s/%s", dir, tag);
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_mode & 07777, 02711);
+        snprintf(path, sizeof(path), "%s/%s/agent.sock", dir, tag);
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_mode & 07777, 0666);
+        assert_int_equal(sockdir_listen_again(&d, tag, &again), 0);
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_mode & 07777, 0666);
+        close(fd);
+        close(again);
+        sockdir_remove(&d, tag);
+        /* A runtime folder that others pass is none for that. */
+        assert_int_equal(chmod(dir, 02751), 0);
+        assert_int_equal(sockdir_make(&d, tag, SOCKDIR_CALLER, &fd), -EPERM);
+        assert_int_equal(stat(path, &st), -1);
+        sockdir_done(&d);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(survive, setup, teardown),
                 cmocka_unit_test_setup_teardown(bad_installation, setup, teardown),
                 cmocka_unit_test_setup_teardown(folders, setup, teardown),
+                cmocka_unit_test_setup_teardown(folders_for_callers, setup, teardown),
         };
 
         return cmocka_run_group_tests_name("engine_records", tests, NULL, NULL);
