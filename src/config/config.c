@@ -143,8 +143,6 @@ void config_unenforced(const struct config *c, void (*say)(void *userdata, const
                        void *userdata) {
         if (strcmp(c->waf_mode, "off") != 0)
                 say(userdata, "waf_mode: unenforced (no MCP server in this version)");
-        if (c->allowed_file_paths[0])
-                say(userdata, "allowed_file_paths: unenforced (no host mounts in this version)");
         for (size_t i = 0; i < c->n_profiles; i++) {
                 char line[192];
 

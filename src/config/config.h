@@ -93,7 +93,7 @@ struct config {
         size_t n_profiles;
 
         char *waf_mode;            /* accepted, not enforced in this version */
-        char **allowed_file_paths; /* NULL-terminated, absolute */
+        char **allowed_file_paths; /* NULL-terminated, absolute: below these a sandbox may get folders */
 
         enum log_level log_level;
         uint32_t log_backup_count; /* of the trail and of log_file */

@@ -272,8 +272,8 @@ static int is_allowed(const struct config *c, const char *path, struct errmsg *e
                         return 0;
         return errmsg_set(
                 e, -EPERM,
-                "mount of %s: not below allowed_file_paths: add its folder there in sandbox.yaml, and "
-                "restart",
+                "mount of %s: not below allowed_file_paths: the administrator can add its folder there, "
+                "in sandbox.yaml",
                 show(&s, path));
 }
 

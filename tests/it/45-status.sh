@@ -20,7 +20,6 @@ text() {
 	expect_match $'\npool default: 2 of 2 warm, 0 starting, 0 busy, 0 waiting; image debian:bookworm-slim, reuse scrub\n' "$text"
 	expect_match $'\npool other: 0 of 0 warm, ' "$text"
 	expect_match $'\n  waf_mode: unenforced \\(no MCP server in this version\\)' "$text"
-	expect_match $'\n  allowed_file_paths: unenforced ' "$text"
 	! grep -qP '[^\x20-\x7e]' <<<"$text" || fail "an odd character in: $text"
 }
 it_case "status says what runs, and what is accepted but not enforced" text

@@ -340,7 +340,6 @@ static void unenforced(void **state) {
                  "profiles: {a: {}, b: {max_uses: 6, max_age: 1h}, c: {reuse: replace}}\n");
         config_unenforced(c, collect, text);
         assert_string_equal(text, "waf_mode: unenforced (no MCP server in this version)\n"
-                                  "allowed_file_paths: unenforced (no host mounts in this version)\n"
                                   "pool.reuse: unenforced (scrub needs read_only: true; each sandbox is "
                                   "replaced after one command)\n");
         config_free(c);
