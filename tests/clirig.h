@@ -25,6 +25,7 @@
 #include "cli/cli.h"
 #include "common/frame.h"
 #include "common/proto.h"
+#include "common/proto_session.h"
 #include "common/wire.h"
 
 #define EXEC_ID "0123456789abcdef"
@@ -34,7 +35,8 @@
 /* --- the manager's side --------------------------------------------------------------------- */
 
 struct peer {
-        int fd;
+        int fd, listener;
+        int passed; /* a descriptor that came along, 0: none */
         size_t len, used;
         uint8_t buf[4 * FRAME_MAX];
         struct frame f;
@@ -45,6 +47,25 @@ static inline void must(bool ok, const char *what) {
                 return;
         fprintf(stderr, "fake manager: %s\n", what);
         _exit(99);
+}
+
+/* As recv(2), and takes one descriptor. */
+static inline ssize_t peer_receive(struct peer *p) {
+        struct iovec iov = { p->buf + p->len, sizeof(p->buf) - p->len };
+        union {
+                struct cmsghdr h;
+                char space[CMSG_SPACE(sizeof(int))];
+        } control;
+        struct msghdr m = { .msg_iov = &iov,
+                            .msg_iovlen = 1,
+                            .msg_control = &control,
+                            .msg_controllen = sizeof(control) };
+        ssize_t n = recvmsg(p->fd, &m, MSG_CMSG_CLOEXEC);
+
+        must(!(m.msg_flags & MSG_CTRUNC), "more than one descriptor");
+        if (n > 0 && m.msg_controllen > 0 && control.h.cmsg_type == SCM_RIGHTS)
+                memcpy(&p->passed, CMSG_DATA(&control.h), sizeof(int));
+        return n;
 }
 
 static inline bool peer_next(struct peer *p) {
@@ -58,17 +79,26 @@ static inline bool peer_next(struct peer *p) {
                 must(r >= 0, "a bad frame");
                 if (r > 0)
                         return true;
-                n = recv(p->fd, p->buf + p->len, sizeof(p->buf) - p->len, 0);
+                n = peer_receive(p);
                 if (n <= 0)
                         return false;
                 p->len += (size_t)n;
         }
 }
 
-static inline void put(struct peer *p, uint8_t type, uint32_t channel, const void *payload, size_t len) {
+/* The next caller, after the one that was there. */
+static inline void peer_again(struct peer *p) {
+        close(p->fd);
+        p->fd = accept4(p->listener, NULL, NULL, SOCK_CLOEXEC);
+        must(p->fd >= 0, "accept");
+        p->len = p->used = 0;
+}
+
+static inline void put_flagged(struct peer *p, uint8_t type, uint8_t flags, uint32_t channel,
+                               const void *payload, size_t len) {
         static uint8_t out[FRAME_MAX];
 
-        frame_put_header(out, type, 0, channel, (uint32_t)len);
+        frame_put_header(out, type, flags, channel, (uint32_t)len);
         memcpy(out + FRAME_HEADER, payload, len);
         for (size_t off = 0; off < FRAME_HEADER + len;) {
                 ssize_t n = send(p->fd, out + off, FRAME_HEADER + len - off, MSG_NOSIGNAL);
@@ -76,6 +106,10 @@ static inline void put(struct peer *p, uint8_t type, uint32_t channel, const voi
                 must(n > 0, "cannot send");
                 off += (size_t)n;
         }
+}
+
+static inline void put(struct peer *p, uint8_t type, uint32_t channel, const void *payload, size_t len) {
+        put_flagged(p, type, 0, channel, payload, len);
 }
 
 static inline void put_hello(struct peer *p, uint16_t version) {
@@ -138,6 +172,42 @@ static inline struct exec_request take_request(struct peer *p) {
         return r;
 }
 
+static inline void take_hello(struct peer *p) {
+        must(peer_next(p) && p->f.type == FRAME_HELLO && p->f.channel == 0, "no HELLO");
+}
+
+static inline struct ask take_ask(struct peer *p) {
+        struct ask a;
+
+        take_hello(p);
+        must(peer_next(p) && p->f.type == FRAME_ASK && p->f.channel == 1, "no ASK");
+        must(ask_decode(p->f.payload, p->f.len, &a) == 0, "bad ASK");
+        must(a.mounts == (p->passed > 0), "a descriptor, or none");
+        return a;
+}
+
+static inline struct attach take_attach(struct peer *p) {
+        struct attach a;
+
+        take_hello(p);
+        must(peer_next(p) && p->f.type == FRAME_ATTACH && p->f.channel == 1, "no ATTACH");
+        must(attach_decode(p->f.payload, p->f.len, &a) == 0, "bad ATTACH");
+        return a;
+}
+
+static inline void put_answer(struct peer *p, const char *text) {
+        put_hello(p, FRAME_VERSION);
+        put(p, FRAME_ANSWER, 1, text, strlen(text));
+}
+
+static inline void put_reject(struct peer *p, uint8_t code, const char *line) {
+        struct reject r = { code, line };
+        uint8_t buf[1100];
+
+        put_hello(p, FRAME_VERSION);
+        put(p, FRAME_REJECT, 1, buf, (size_t)reject_encode(&r, buf, sizeof(buf)));
+}
+
 static inline void greet(struct peer *p) {
         take_request(p);
         put_hello(p, FRAME_VERSION);
@@ -175,6 +245,7 @@ static inline pid_t start_manager(void (*manager)(struct peer *p)) {
         pid = fork();
         if (pid == 0) {
                 alarm(DEADLINE_S);
+                p.listener = fd;
                 p.fd = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
                 must(p.fd >= 0, "accept");
                 manager(&p);
@@ -184,12 +255,14 @@ static inline pid_t start_manager(void (*manager)(struct peer *p)) {
         return pid;
 }
 
+static const char *log_dir = "/nonexistent";
+
 static inline void run_child(char **argv, const struct how *h, int out, int err) {
         struct cli c = { .libexec = "/nonexistent",
                          .system_socket = sock,
                          .systemd_dir = "/nonexistent",
                          .group_file = "/etc/group",
-                         .log_dir = "/nonexistent" };
+                         .log_dir = log_dir };
         int argc = 0;
 
         while (argv[argc])
@@ -271,6 +344,27 @@ static inline void simple(void (*manager)(struct peer *p), int code, const char 
         assert_exit(&o, code);
         assert_string_equal(o.out, out);
         assert_string_equal(o.err, err);
+}
+
+/* Until the program blocks that signal: in its loop it does so with those that it forwards. While fork(3) is
+ * under way the C library blocks all of them. */
+static inline void when_blocked(pid_t cli, int signo) {
+        for (int i = 0; i < 5000; i++) {
+                char path[64], line[256];
+                uint64_t blocked = 0;
+                FILE *f;
+
+                snprintf(path, sizeof(path), "/proc/%d/status", (int)cli);
+                f = fopen(path, "re");
+                while (f && fgets(line, sizeof(line), f))
+                        if (strncmp(line, "SigBlk:", 7) == 0)
+                                blocked = strtoull(line + 7, NULL, 16);
+                if (f)
+                        fclose(f);
+                if ((blocked & UINT64_C(1) << (signo - 1)) && !(blocked & UINT64_C(1) << (SIGSEGV - 1)))
+                        return;
+                poll(NULL, 0, 1);
+        }
 }
 
 /* --- the cases --------------------------------------------------------------------- */

@@ -237,6 +237,8 @@ static void enter_terminal(struct run *r) {
 
         if (n < 0)
                 cli_error("cannot put the terminal into raw mode: %s", strerror(-n));
+        /* A terminal takes less than poll promises. */
+        cli_write_is_pipe(STDOUT_FILENO);
         sigaddset(&r->signals, SIGTSTP);
         if (r->signal_fd >= 0 && signalfd(r->signal_fd, &r->signals, 0) >= 0)
                 sigprocmask(SIG_BLOCK, &r->signals, NULL);
@@ -319,8 +321,11 @@ static bool on_frame(struct run *r, const struct frame *f) {
 static bool lost(struct run *r, int n) {
         r->out->end = CLI_END_LOST;
         r->out->exit_code = EXIT_SANDBOX;
-        errmsg_set(&r->out->error, 0, "lost the manager%s%s: nothing is known of the command's end",
-                   n < 0 ? ": " : "", n < 0 ? strerror(-n) : "");
+        errmsg_set(&r->out->error, 0, "lost the manager%s%s: %s", n < 0 ? ": " : "",
+                   n < 0 ? strerror(-n) : "",
+                   r->way->kind == CLI_ATTACH || r->way->kind == CLI_WAIT
+                           ? "the command goes on without us: ask again"
+                           : "nothing is known of the command's end");
         return true;
 }
 

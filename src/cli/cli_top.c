@@ -123,19 +123,34 @@ static uint64_t now_ms(void) {
         return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-/* Until @until_ms; draws again when the window has another size. True: the user leaves. */
-static bool pause_until(const struct page *p, uint64_t until_ms) {
-        struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
+/* The window has another size. Blocked but where we wait, so that none is missed. */
+static volatile sig_atomic_t resized;
 
+static void on_resize(int signo) {
+        (void)signo;
+        resized = 1;
+}
+
+static int wait_for_key(uint64_t ms) {
+        struct timespec ts = { .tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000 };
+        struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
+        sigset_t none;
+
+        sigemptyset(&none);
+        return ppoll(&in, 1, &ts, &none);
+}
+
+/* Until @until_ms. True: the user leaves. */
+static bool pause_until(const struct page *p, uint64_t until_ms) {
         for (uint64_t now = now_ms(); now < until_ms; now = now_ms()) {
                 char keys[64];
                 ssize_t n;
 
-                if (poll(&in, 1, (int)(until_ms - now)) < 0) {
+                if (resized) {
+                        resized = 0;
                         draw(p);
-                        continue;
                 }
-                if (!in.revents)
+                if (wait_for_key(until_ms - now) <= 0)
                         continue;
                 n = read(STDIN_FILENO, keys, sizeof(keys));
                 if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
@@ -144,11 +159,6 @@ static bool pause_until(const struct page *p, uint64_t until_ms) {
                         return true;
         }
         return false;
-}
-
-/* To have poll() return. */
-static void on_resize(int signo) {
-        (void)signo;
 }
 
 /* ^C is a way to leave, and no failure. */
@@ -163,6 +173,7 @@ static int view(const struct cli *c, const struct ask *a) {
         struct sigaction resize = { .sa_handler = on_resize },
                          interrupt = { .sa_handler = on_interrupt };
         struct errmsg e;
+        sigset_t winch;
         int r;
 
         /* What is wrong from the start is said as by any command. */
@@ -176,6 +187,9 @@ static int view(const struct cli *c, const struct ask *a) {
                 cli_error("top: stdin is no terminal: %s: give --once", strerror(-r));
                 return EXIT_USAGE;
         }
+        sigemptyset(&winch);
+        sigaddset(&winch, SIGWINCH);
+        sigprocmask(SIG_BLOCK, &winch, NULL);
         sigaction(SIGWINCH, &resize, NULL);
         sigaction(SIGINT, &interrupt, NULL);
         do {

@@ -113,6 +113,7 @@ static void guard(enum cli_tty_mode mode) {
 static void change(struct termios *t, enum cli_tty_mode mode) {
         t->c_cc[VMIN] = 1;
         t->c_cc[VTIME] = 0;
+        t->c_oflag &= ~(tcflag_t)OPOST;
         if (mode == CLI_TTY_KEYS) {
                 t->c_lflag &= ~(tcflag_t)(ICANON | ECHO | ECHONL);
                 return;
@@ -121,7 +122,6 @@ static void change(struct termios *t, enum cli_tty_mode mode) {
         t->c_iflag &= ~(tcflag_t)(ISTRIP | INLCR | IGNCR | ICRNL | IUCLC | IXON | IXANY | IXOFF |
                                   PARMRK | BRKINT);
         t->c_iflag |= IGNPAR;
-        t->c_oflag &= ~(tcflag_t)OPOST;
         t->c_lflag &= ~(tcflag_t)(ISIG | ICANON | ECHO | ECHOE | ECHOK | ECHONL | IEXTEN);
 }
 

@@ -8,7 +8,8 @@
 #include <stdint.h>
 
 enum cli_tty_mode {
-        CLI_TTY_RAW, /* every key is a byte for somebody else, no byte of the output is changed */
+        /* In neither a byte of the output is changed. */
+        CLI_TTY_RAW, /* every key is a byte for somebody else */
         CLI_TTY_KEYS /* every key at once and unseen; ^C and ^Z are what they always are */
 };
 

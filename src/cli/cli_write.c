@@ -3,7 +3,8 @@
  * signal through (exec keeps them blocked otherwise). So a reader that has stopped reading leaves us
  * killable. It also serves a stream that was made non-blocking by somebody else.
  *
- * Up to PIPE_BUF bytes fit where poll says so. For more, each kind of stream has its own way not to wait.
+ * Up to PIPE_BUF bytes fit into a pipe where poll says so. For more, and for a terminal in raw mode, each kind of
+ * stream has its own way not to wait.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +21,7 @@
 
 enum kind {
         UNKNOWN,
-        SMALL,  /* a terminal, say: PIPE_BUF bytes at a time */
+        SMALL,  /* a device, say: PIPE_BUF bytes at a time */
         BULK,   /* write(2) takes all, or what fits, and does not wait */
         SOCKET, /* send(2) can be told not to wait */
 };
@@ -32,13 +33,13 @@ static struct stream {
         int fd;
 } streams[STDERR_FILENO + 1];
 
-/* A description of our own for the pipe behind @fd: its flags are not shared with the pipe's other users.
- * Without /proc, or without the right to open a pipe that another user made, there is none. */
+/* A description of our own for the pipe or terminal behind @fd: its flags are not shared with the others that have
+ * it open. Without /proc, or without the right to open what another user made, there is none. */
 static int reopen(int fd) {
         char path[] = "/proc/self/fd/0";
 
         path[sizeof(path) - 2] = (char)('0' + fd);
-        return open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+        return open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 }
 
 static struct stream look(int fd) {
@@ -52,10 +53,10 @@ static struct stream look(int fd) {
         /* A file waits for no reader, nor does /dev/null (1, 3: admin-guide/devices.txt). */
         if (S_ISREG(st.st_mode) || (S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3)))
                 return (struct stream){ BULK, false, fd };
-        if (!S_ISFIFO(st.st_mode))
+        if (!S_ISFIFO(st.st_mode) && !isatty(fd))
                 return (struct stream){ SMALL, false, fd };
         own = reopen(fd);
-        return own < 0 ? (struct stream){ SMALL, true, fd } : (struct stream){ BULK, true, own };
+        return (struct stream){ own < 0 ? SMALL : BULK, S_ISFIFO(st.st_mode), own < 0 ? fd : own };
 }
 
 static ssize_t put(const struct stream *s, const char *p, size_t len) {
@@ -85,7 +86,7 @@ int cli_write_all(int fd, const void *p, size_t len) {
         const char *b = p;
         bool full;
 
-        if (len > PIPE_BUF && fd >= 0 && fd <= STDERR_FILENO)
+        if (fd >= 0 && fd <= STDERR_FILENO && (len > PIPE_BUF || streams[fd].kind != UNKNOWN))
                 s = *stream_of(fd);
         full = s.kind == SMALL;
         while (len > 0) {

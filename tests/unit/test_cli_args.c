@@ -20,7 +20,8 @@
 #define W(s) ((char[]){ s })
 
 static struct cli_exec_args a;
-static char *env[] = { (char[]){ "HOME=/h" }, (char[]){ "EMPTY=" }, (char[]){ "HOMER=no" }, NULL };
+static char *env[] = { (char[]){ "HOME=/h" }, (char[]){ "EMPTY=" }, (char[]){ "HOMER=no" },
+                       (char[]){ "TERM=test-9" }, NULL };
 
 static int parse(char **argv, struct errmsg *e) {
         int argc = 0;
@@ -86,6 +87,29 @@ static void test_options(void **state) {
         assert_true(a.help);
 }
 
+static void test_sessions(void **state) {
+        struct errmsg e;
+
+        (void)state;
+        assert_int_equal(parse(WORDS(W("--session"), W("work"), W("--open"), W("-d"), W("x")), &e), 0);
+        assert_string_equal(a.request.session, "work");
+        assert_true(a.request.open && a.request.detach);
+        assert_false(a.request.tty || a.request.use_stdin);
+
+        /* A terminal has an input, and says which it is. */
+        assert_int_equal(parse(WORDS(W("-it"), W("x")), &e), 0);
+        assert_true(a.request.tty && a.request.use_stdin && a.input);
+        assert_int_equal(a.request.n_env, 1);
+        assert_string_equal(a.request.env[0], "TERM=test-9");
+        assert_int_equal(parse(WORDS(W("-t"), W("-e"), W("TERM=dumb"), W("x")), &e), 0);
+        assert_true(a.request.tty && a.request.use_stdin && !a.input);
+        assert_int_equal(a.request.n_env, 1);
+        assert_string_equal(a.request.env[0], "TERM=dumb");
+        assert_int_equal(parse(WORDS(W("-i"), W("x")), &e), 0);
+        assert_true(a.request.use_stdin && !a.request.tty);
+        assert_int_equal(a.request.n_env, 0);
+}
+
 static void test_refusals(void **state) {
         static const struct {
                 const char *words[3];
@@ -94,6 +118,15 @@ static void test_refusals(void **state) {
                 { { NULL }, "exec: no command given: see hermes-sandbox exec --help" },
                 { { "--" }, "exec: no command given: see hermes-sandbox exec --help" },
                 { { "--nope", "x" }, "exec: unknown option --nope: see hermes-sandbox exec --help" },
+                { { "--open", "x" }, "exec: --open is for a session: give --session NAME, too" },
+                { { "-d", "x" }, "exec: --detach is for a session: give --session NAME, too" },
+                { { "--session=a", "-dt", "x" },
+                  "exec: --detach and -t: nobody is there to type, expected one of them" },
+                { { "--session=a", "-di", "x" },
+                  "exec: --detach and -i: nobody is there to type, expected one of them" },
+                { { "--session=-a", "x" },
+                  "exec: session '-a': expected a name of 1 to 64 of A-Z a-z 0-9 _ . -, not beginning with - or ." },
+                { { "-t", "--json", "x" }, "exec: -t and --json: expected one of them" },
                 { { "-q", "x" }, "exec: unknown option -q: see hermes-sandbox exec --help" },
                 { { "-iq", "x" }, "exec: unknown option -q: see hermes-sandbox exec --help" },
                 { { "--json=1", "x" },
@@ -145,7 +178,7 @@ static void test_durations(void **state) {
                 { "-1", -EINVAL, 0 },    { "+1", -EINVAL, 0 },
                 { "1.5s", -EINVAL, 0 },  { "1 s", -EINVAL, 0 },
                 { "1S", -EINVAL, 0 },    { "1sec", -EINVAL, 0 },
-                { "1d", 0, 86400000 },    { "0x10", -EINVAL, 0 },
+                { "1d", 0, 86400000 },   { "0x10", -EINVAL, 0 },
                 { " 1", -EINVAL, 0 },    { "99999999999", -EINVAL, 0 },
         };
 
@@ -187,7 +220,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_operands), cmocka_unit_test(test_options),
                 cmocka_unit_test(test_refusals), cmocka_unit_test(test_durations),
-                cmocka_unit_test(test_eacces),
+                cmocka_unit_test(test_eacces),   cmocka_unit_test(test_sessions),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -98,28 +98,8 @@ static void m_signal(struct peer *p) {
         put_exit(p, 143);
 }
 
-/* Until the program is in its loop: it blocks the signals that it forwards. */
-static void when_blocked(pid_t cli) {
-        for (int i = 0; i < 5000; i++) {
-                char path[64], line[256];
-                uint64_t blocked = 0;
-                FILE *f;
-
-                snprintf(path, sizeof(path), "/proc/%d/status", (int)cli);
-                f = fopen(path, "re");
-                while (f && fgets(line, sizeof(line), f))
-                        if (strncmp(line, "SigBlk:", 7) == 0)
-                                blocked = strtoull(line + 7, NULL, 16);
-                if (f)
-                        fclose(f);
-                if (blocked & UINT64_C(1) << (SIGTERM - 1))
-                        return;
-                poll(NULL, 0, 1);
-        }
-}
-
 static void send_term(pid_t cli) {
-        when_blocked(cli);
+        when_blocked(cli, SIGTERM);
         poll(NULL, 0,
              50); /* STARTED may be behind the mask; earlier, the signal would end the program */
         kill(cli, SIGTERM);
@@ -138,7 +118,7 @@ static void m_two_ints(struct peer *p) {
 }
 
 static void send_two_ints(pid_t cli) {
-        when_blocked(cli);
+        when_blocked(cli, SIGTERM);
         poll(NULL, 0, 50);
         kill(cli, SIGINT);
         poll(NULL, 0, 50);
