@@ -11,20 +11,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
-
-/* getdents64(2) */
-struct entry64 {
-        uint64_t ino;
-        int64_t off;
-        uint16_t reclen;
-        uint8_t type;
-        char name[];
-};
 
 void pack_init(struct pack *p, int fd, filepath_say_fn *say, void *userdata) {
         archive_out_init(&p->out, fd);
@@ -197,7 +187,8 @@ static void enter(struct pack *p, int dir, const char *in_dir, const char *name,
                         l->fd = take_fd(&fd);
                         l->dev = st.st_dev;
                         l->path_len = path_len;
-                        l->at = l->len = 0;
+                        l->names.error = 0;
+                        l->names.at = l->names.len = 0;
                         p->depth++;
                         return;
                 }
@@ -240,25 +231,11 @@ static void put_any(struct pack *p, int dir, const char *in_dir, const char *nam
 /* The next name in the folder where we stand, NULL at its end. */
 static const char *next_name(struct pack *p) {
         struct pack_level *l = &p->levels[p->depth - 1];
+        const char *name = p->out.error == 0 ? walk_next(&l->names, l->fd) : NULL;
 
-        for (;;) {
-                const struct entry64 *d;
-
-                if (l->at >= l->len) {
-                        ssize_t n = syscall(SYS_getdents64, l->fd, l->buf, sizeof(l->buf));
-
-                        if (n < 0)
-                                cannot_read(p, errno);
-                        if (n <= 0)
-                                return NULL;
-                        l->at = 0;
-                        l->len = (size_t)n;
-                }
-                d = (const struct entry64 *)(const void *)(l->buf + l->at);
-                l->at += d->reclen;
-                if (strcmp(d->name, ".") != 0 && strcmp(d->name, "..") != 0)
-                        return d->name;
-        }
+        if (!name && l->names.error)
+                cannot_read(p, -l->names.error);
+        return name;
 }
 
 const char *pack_name(const char *path, char ret[ARCHIVE_NAME_MAX + 1]) {
@@ -288,7 +265,7 @@ int pack_path(struct pack *p, const char *path) {
         }
         put_any(p, AT_FDCWD, path[0] ? path : ".", name, p->path.len);
         while (p->depth > 0) {
-                const char *next = p->out.error == 0 ? next_name(p) : NULL;
+                const char *next = next_name(p);
 
                 if (next)
                         put_any(p, p->levels[p->depth - 1].fd, next, next,

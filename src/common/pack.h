@@ -11,13 +11,13 @@
 
 #include "common/archive.h"
 #include "common/filepath.h"
+#include "common/walk.h"
 
 struct pack_level {
         int fd;
         dev_t dev;
         size_t path_len; /* of the path before it */
-        size_t at, len;  /* in buf */
-        uint8_t buf[4096] __attribute__((aligned(8)));
+        struct walk_names names;
 };
 
 struct pack {
