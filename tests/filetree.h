@@ -15,9 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A digest of all that is in @dir, which is closed: names, types, modes, sizes, contents, link targets. Times
+/* A digest of all that is in @folder, which is closed: names, types, modes, sizes, contents, link targets. Times
  * are left out, as reading changes some. */
-static inline uint64_t tree_digest(int dir, uint64_t *ret_entries);
+static inline uint64_t tree_digest(int folder, uint64_t *ret_entries);
 
 static inline uint64_t tree_mix(uint64_t h, const void *p, size_t len) {
         const unsigned char *b = p;
@@ -27,22 +27,22 @@ static inline uint64_t tree_mix(uint64_t h, const void *p, size_t len) {
         return h;
 }
 
-static inline uint64_t tree_contents(int dir, const char *name, const struct stat *st, uint64_t h,
+static inline uint64_t tree_contents(int folder, const char *name, const struct stat *st, uint64_t h,
                                      uint64_t *ret_entries) {
         static char buf[65536];
 
         if (S_ISDIR(st->st_mode)) {
-                int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
                 return fd < 0 ? h : tree_mix(h, &(uint64_t){ tree_digest(fd, ret_entries) }, 8);
         }
         if (S_ISLNK(st->st_mode)) {
-                ssize_t n = readlinkat(dir, name, buf, sizeof(buf));
+                ssize_t n = readlinkat(folder, name, buf, sizeof(buf));
 
                 return tree_mix(h, buf, n > 0 ? (size_t)n : 0);
         }
         if (S_ISREG(st->st_mode) && st->st_size < (1 << 24)) {
-                int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+                int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 
                 for (ssize_t n; fd >= 0 && (n = read(fd, buf, sizeof(buf))) > 0;)
                         h = tree_mix(h, buf, (size_t)n);
@@ -53,8 +53,8 @@ static inline uint64_t tree_contents(int dir, const char *name, const struct sta
 }
 
 /* The order in which a folder tells its entries does not matter: their digests are added up. */
-static inline uint64_t tree_digest(int dir, uint64_t *ret_entries) {
-        DIR *d = fdopendir(dir);
+static inline uint64_t tree_digest(int folder, uint64_t *ret_entries) {
+        DIR *d = fdopendir(folder);
         struct dirent *e;
         uint64_t sum = 0;
 
@@ -63,14 +63,14 @@ static inline uint64_t tree_digest(int dir, uint64_t *ret_entries) {
                 struct stat st;
 
                 if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
-                    fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                    fstatat(folder, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                         continue;
                 ++*ret_entries;
                 h = tree_mix(h, e->d_name, strlen(e->d_name) + 1);
                 h = tree_mix(h, &st.st_mode, sizeof(st.st_mode));
                 if (!S_ISDIR(st.st_mode))
                         h = tree_mix(h, &st.st_size, sizeof(st.st_size));
-                sum += tree_contents(dir, e->d_name, &st, h, ret_entries);
+                sum += tree_contents(folder, e->d_name, &st, h, ret_entries);
         }
         if (d)
                 closedir(d);
@@ -84,29 +84,29 @@ static inline uint64_t tree_digest_of(const char *path) {
         return fd < 0 ? 0 : tree_digest(fd, &n) + n;
 }
 
-/* Removes all that is in @dir, which is closed, however deep; each entry is shown to @look first. */
-static inline void tree_empty(int dir, void (*look)(const char *name, const struct stat *st)) {
-        DIR *d = fdopendir(dir);
+/* Removes all that is in @folder, which is closed, however deep; each entry is shown to @look first. */
+static inline void tree_empty(int folder, void (*look)(const char *name, const struct stat *st)) {
+        DIR *d = fdopendir(folder);
         struct dirent *e;
 
         while (d && (e = readdir(d))) {
                 struct stat st;
 
                 if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
-                    fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                    fstatat(folder, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                         continue;
                 if (look)
                         look(e->d_name, &st);
                 if (S_ISDIR(st.st_mode)) {
                         int fd;
 
-                        if (fchmodat(dir, e->d_name, 0700, 0) < 0)
+                        if (fchmodat(folder, e->d_name, 0700, 0) < 0)
                                 continue;
-                        fd = openat(dir, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                        fd = openat(folder, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
                         if (fd >= 0)
                                 tree_empty(fd, look);
                 }
-                unlinkat(dir, e->d_name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0);
+                unlinkat(folder, e->d_name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0);
         }
         if (d)
                 closedir(d);

@@ -79,7 +79,8 @@ static const struct cli_command help_command = {
 /* Those of a group in the order in which the list has them. */
 static const struct cli_command *const commands[] = {
         &cli_exec_command,  &cli_session_command, &cli_ps_command,     &cli_attach_command,
-        &cli_wait_command,  &cli_kill_command,    &cli_status_command, &cli_top_command,
+        &cli_wait_command,  &cli_kill_command,    &cli_cp_command,     &cli_cat_command,
+        &cli_ls_command,    &cli_rm_command,      &cli_status_command, &cli_top_command,
         &cli_stats_command, &cli_metrics_command, &cli_logs_command,   &cli_start_command,
         &cli_stop_command,  &config_command,      &audit_command,      &version_command,
         &help_command,

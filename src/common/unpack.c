@@ -42,7 +42,8 @@ static bool charge(struct unpack *u, uint64_t n) {
                 u->spent += n;
                 return true;
         }
-        snprintf(why, sizeof(why), "more than %" PRIu64 " bytes came", u->rules.budget);
+        snprintf(why, sizeof(why), "more than %" PRIu64 " bytes came: --max-size takes more",
+                 u->rules.budget);
         say(u, "stopped at", why);
         stop(u, -E2BIG);
         return false;

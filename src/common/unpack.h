@@ -35,7 +35,8 @@ struct unpack_seen {
 struct unpack_rules {
         bool links;         /* symbolic links are made; else each is left out, with a line */
         uint32_t mode_bits; /* that may be set */
-        uint64_t budget;    /* bytes of data, and UNPACK_ENTRY_COST for each entry; 0: no bound */
+        uint64_t
+                budget; /* bytes of data, and UNPACK_ENTRY_COST for each entry (cp --max-size); 0: none */
         /* May the next entry at the top have this name ("": it is the folder itself)? NULL: any may. */
         bool (*expected)(void *userdata, const char *name);
         void (*progress)(void *userdata, const char *path, uint64_t bytes); /* NULL: none */
