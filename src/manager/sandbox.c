@@ -224,6 +224,8 @@ static int on_frame(void *userdata, const struct frame *f) {
 
 static void on_end(void *userdata, int r) {
         struct sandbox *sb = userdata;
+        struct pool *p = sb->pool;
+        bool starting = sb->state == SANDBOX_STARTING;
 
         if (sb->spent)
                 sandbox_discard(sb, NULL);
@@ -231,6 +233,11 @@ static void on_end(void *userdata, int r) {
                 sandbox_discard(sb, "its agent broke the protocol");
         else
                 sandbox_discard(sb, "its agent has gone");
+        /* The next one would do the same: there is a pause, and those who wait are told. */
+        if (starting)
+                supply_failed(
+                        p,
+                        "a sandbox started, but its agent did not greet as it must: see the engine's log");
 }
 
 static int on_listen(sd_event_source *s, int fd, uint32_t revents, void *userdata) {
