@@ -43,7 +43,7 @@ TRAIL=$HST_DIR/log/sandbox-audit.log
 mapfile -t residues < <("$CANARY" list)
 [ ${#residues[@]} -gt 40 ]
 for residue in "${residues[@]}"; do
-	case $residue in time-wait* | in-flight) ;; *) it_case "$residue is gone, the sandbox stays" removed "$residue" ;; esac
+	case $residue in time-wait* | in-flight) ;; *) it_case "case 22: $residue is gone, the sandbox stays" removed "$residue" ;; esac
 done
 
 together() {
@@ -56,7 +56,7 @@ together() {
 	expect_eq "$cid" "$CID"
 	unchanged "$cid"
 }
-it_case "many of them at once" together
+it_case "case 22: many of them at once" together
 
 it_case "processes that are no command's are killed, the sandbox stays" strangers
 

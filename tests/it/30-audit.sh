@@ -274,7 +274,7 @@ forgery() {
 	expect_eq "$command" "$(text_field cmd "$RECORD")"
 	expect_eq 2 "$(kernel exec-start "$ID" | cat - <(kernel exec-end "$ID") | wc -l)"
 }
-it_case "a hostile command stays one record in both trails, and can be read back" forgery
+it_case "case 24: a hostile command stays one record in both trails, and can be read back" forgery
 
 secrets() {
 	local value=canary-7f3a9c hex

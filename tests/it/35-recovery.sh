@@ -68,7 +68,7 @@ manager_killed() {
 	expect_eq hello "$(hs exec 'echo hello')"
 	untouched
 }
-it_case "the manager is killed: its sandboxes are replaced, the caller is told" manager_killed
+it_case "case 23: the manager is killed: its sandboxes are replaced, the caller is told" manager_killed
 
 broker_killed() {
 	wait_for 30 settled 2 || fail "not settled"
@@ -241,7 +241,7 @@ two_installations() {
 	expect_eq hello "$(hs exec 'echo hello')"
 	untouched
 }
-it_case "two installations on one engine leave each other alone: killed, swept, stopped" two_installations
+it_case "case 23: two installations on one engine leave each other alone: killed, swept, stopped" two_installations
 
 # A creation whose end nobody saw keeps its record and folder for a while (ORPHAN_MS in listing.c): the
 # container may appear yet. So folders are not counted here.
