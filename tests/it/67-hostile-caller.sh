@@ -45,8 +45,8 @@ RUNS=$(hs ps --json)
 unharmed() {
 	! gone "$MANAGER" || fail "the manager has ended"
 	[ ! -s "$HST_DIR/sandboxd.rc" ] || fail "the manager has ended"
-	expect_eq "$(jq -c '[.[] | [.exec_id, .state]]' <<<"$RUNS")" "$(hs ps --json | jq -c '[.[] | [.exec_id, .state]]')"
-	expect_eq mine "$(hs session list --json | jq -r '.[].name')"
+	expect_eq "$(jq -c '[.[] | [.exec, .state]]' <<<"$RUNS")" "$(hs ps --json | jq -c '[.[] | [.exec, .state]]')"
+	expect_eq mine "$(hs session list --json | jq -r '.[].session')"
 	expect_eq hello "$(hs exec --session mine 'echo hello')"
 	expect_eq hello "$(hs exec 'echo hello')"
 	wait_for 30 it_warm 2 || fail "the pool is not full"

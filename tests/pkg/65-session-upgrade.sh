@@ -27,7 +27,7 @@ counters() {
 	done' 2>&1
 }
 number_of() { awk -v f="$1" '$1 == f { print $4 }' <<<"$2"; }
-container() { hs session list --json | jq -r '.[] | select(.name == "work") | .container'; }
+container() { hs session list --json | jq -r '.[] | select(.session == "work") | .sandbox'; }
 
 set_up() {
 	pkg_purged
@@ -60,7 +60,7 @@ survives() {
 		[ "$(number_of $job "$after")" -gt "$(number_of $job "$before")" ] || fail "$job stands still: $after"
 	done
 	expect_eq "$(cat "$PKG_TMP/container")" "$(container)"
-	expect_eq "$(cat "$PKG_TMP/id")" "$(hs ps --json | jq -r '.[] | select(.state == "running") | .exec_id')"
+	expect_eq "$(cat "$PKG_TMP/id")" "$(hs ps --json | jq -r '.[] | select(.state == "running") | .exec')"
 	echo "$after"
 }
 it_case "an upgrade leaves it, its files and both processes as they were" survives
