@@ -24,6 +24,8 @@
 #include "engine/requests.h"
 
 #define PROGRESS_MS 500
+/* After a connection that could not be taken, for want of a descriptor. */
+#define ACCEPT_PACE_US 100000
 /* The manager stays connected for that long, and tells the line meanwhile. */
 #define LAST_WORD_MS 3000
 
@@ -365,10 +367,11 @@ static int on_connect(sd_event_source *source, int fd, uint32_t revents, void *u
         struct ucred peer;
         socklen_t len = sizeof(peer);
 
-        (void)source;
         (void)revents;
-        if (peer_fd < 0)
+        if (peer_fd < 0) {
+                sd_event_source_set_ratelimit(source, ACCEPT_PACE_US, 1);
                 return 0;
+        }
         if (getsockopt(peer_fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || !may_connect(s, &peer)) {
                 log_line(LOG_P_WARNING, "connection of uid %u pid %d refused: only %s may ask", peer.uid,
                          peer.pid, s->broker->options.manager_user);

@@ -275,12 +275,14 @@ static void take(struct manager *m, int fd) {
         conn_poke(&c->conn);
 }
 
-void client_accept(struct manager *m) {
+bool client_accept(struct manager *m) {
         /* One at a time: the loop says at once when there are more, and most often there are none. */
         int fd = accept4(m->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-        if (fd >= 0)
-                take(m, fd);
+        if (fd < 0)
+                return false;
+        take(m, fd);
+        return true;
 }
 
 void clients_check(struct manager *m, uint64_t now) {

@@ -43,10 +43,15 @@ uint64_t now_ms(void) {
 /* --- the socket ---------------------------------------------------------------------------------- */
 
 static int on_listen(sd_event_source *s, int fd, uint32_t revents, void *userdata) {
-        (void)s;
+        struct manager *m = userdata;
+        bool took = client_accept(m);
+
         (void)fd;
         (void)revents;
-        client_accept(userdata);
+        if (took == m->accept_paced) {
+                sd_event_source_set_ratelimit(s, took ? 0 : ACCEPT_PACE_US, 1);
+                m->accept_paced = !took;
+        }
         return 0;
 }
 

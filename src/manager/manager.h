@@ -59,6 +59,8 @@
 /* A caller must have sent its request, and a new agent its handshake, within this time. */
 #define FIRST_FRAME_MS 5000
 #define HANDSHAKE_MS 15000
+/* After a connection that could not be taken, for want of a descriptor: who waits in the socket is still there. */
+#define ACCEPT_PACE_US 100000
 #define PING_MS 5000
 #define PING_LOST_MS 15000
 /* The agent bounds its scrub (SCRUB_MAX_US in agent.h); this is for one that does not. */
@@ -91,7 +93,8 @@ struct manager {
         struct peer_policy policy;
 
         int listen_fd;
-        bool own_socket; /* made here, not passed by systemd */
+        bool own_socket;   /* made here, not passed by systemd */
+        bool accept_paced; /* the last caller could not be taken */
         sd_event_source *listen_source, *tick;
         sd_event_source *announce; /* sends callers the frames that still wait: client_announce() */
         bool announcing;           /* it is armed */
@@ -329,7 +332,8 @@ struct client {
         uint8_t later;           /* type of its request, which is handled once every session is there */
 };
 
-void client_accept(struct manager *m);
+/* Takes one that waits; false: that could not be, such as for want of a descriptor. */
+bool client_accept(struct manager *m);
 /* HELLO and STARTED wait for the frame behind them: the first output, or the result. Where none comes for a while
  * they are sent by the handler of m->announce, which this arms. */
 void client_announce_later(struct manager *m);

@@ -246,10 +246,11 @@ static int on_listen(sd_event_source *s, int fd, uint32_t revents, void *userdat
         socklen_t len = sizeof(cred);
         _cleanup_fd_ int peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-        (void)s;
         (void)revents;
-        if (peer < 0)
+        if (peer < 0) {
+                sd_event_source_set_ratelimit(s, ACCEPT_PACE_US, 1);
                 return 0;
+        }
         if (getsockopt(peer, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0 || cred.pid != sb->pid) {
                 log_line(LOG_P_WARNING,
                          "sandbox %.12s: a connection that is not its agent's was refused", sb->id);
