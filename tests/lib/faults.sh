@@ -62,3 +62,66 @@ expect_recorded() {
 		fail "$(wc -l <"$HST_DIR/starts") starts, without an end: $(comm -23 "$HST_DIR/starts" "$HST_DIR/ends")"
 	verdict=$(review --verify --trail "$TRAIL") || fail "the trails do not agree: $verdict"
 }
+
+# --- a session at work -------------------------------------------------------------------------------
+
+# It appends a number each tenth of a second to /tmp/NAME: a gap or a second 1 would show that it was stopped or begun
+# anew. Who it is, with the time of its start, stands in /tmp/NAME.who.
+# shellcheck disable=SC2016 # the sandbox's shell expands it
+COUNT='n=0; echo $$ $(cut -d" " -f22 /proc/$$/stat) >/tmp/$0.who; while n=$((n + 1)); do echo $n | tee -a /tmp/$0; sleep 0.1; done'
+
+# at_work SESSION: opens it and makes it work: a background job, a detached command that counts (its id in COUNTS), and
+# one that has ended with 7 (in ENDED).
+at_work() {
+	expect_eq "$1" "$(hs session open "$1")"
+	hs exec --session "$1" "setsid sh -c '$COUNT' job >/dev/null 2>&1 & echo begun" >/dev/null
+	COUNTS=$(hs exec --session "$1" --detach sh -c "$COUNT" command)
+	ENDED=$(hs exec --session "$1" --detach 'echo out; echo err >&2; exit 7')
+	expect_rc 7 hs wait "$ENDED" >/dev/null
+	# shellcheck disable=SC2317 # called by wait_for
+	both_count() { [ "$(counters "$1" | awk '$4 >= 3' | wc -l)" -eq 2 ]; }
+	wait_for 20 both_count "$1" || fail "the jobs do not count: $(counters "$1")"
+	counters "$1" >"$HST_DIR/$1.counters"
+	sandbox_of "$1" >"$HST_DIR/$1.sandbox"
+}
+sandbox_of() { hs session list --json | jq -r --arg s "$1" '.[] | select(.session == $s) | .sandbox'; }
+
+# counters SESSION: of both jobs name, pid, time of its start and last number; a line more where there is a gap.
+counters() {
+	# shellcheck disable=SC2016 # the sandbox's shell expands it
+	hs exec --session "$1" 'for f in job command; do
+		set -- $(cat /tmp/$f.who) $(tail -n 1 /tmp/$f)
+		[ "$(sed -n $3p /tmp/$f)" = $3 ] || echo gap in $f
+		[ "$(cut -d" " -f22 /proc/$1/stat)" = "$2" ] || echo $f is another process
+		echo $f $*
+	done' 2>&1
+}
+
+# unharmed SESSION: its sandbox, both processes and what the other one left are as at_work() made them, and it goes on.
+unharmed() {
+	local before after job n=0
+	before=$(cat "$HST_DIR/$1.counters") after=$(counters "$1")
+	expect_eq "$(cut -d' ' -f1-3 <<<"$before")" "$(cut -d' ' -f1-3 <<<"$after")"
+	for job in job command; do
+		n=$(awk -v f=$job '$1 == f { print $4 }' <<<"$after")
+		[ "$n" -gt "$(awk -v f=$job '$1 == f { print $4 }' <<<"$before")" ] || fail "$job stands still: $after"
+	done
+	expect_eq "$(cat "$HST_DIR/$1.sandbox")" "$(sandbox_of "$1")"
+	expect_eq "running" "$(state_of "$COUNTS")"
+	# What it wrote from its start on can be read, and the end of the other one.
+	expect_eq "1 2 3" "$( (hs attach "$COUNTS" || true) | head -n 3 | paste -sd' ')"
+	expect_rc 7 hs wait "$ENDED" >/dev/null
+	expect_eq "out" "$(hs attach "$ENDED" 2>/dev/null || true)"
+	expect_eq hello "$(hs exec --session "$1" 'echo hello')"
+	echo "$after" >"$HST_DIR/$1.counters"
+}
+# state_of ID: running or ended, as ps says.
+state_of() { hs ps --json | jq -r --arg id "$1" '.[] | select(.exec == $id) | .state'; }
+
+# close_session SESSION: all of it is gone, and both its records are there once.
+close_session() {
+	hs session close "$1"
+	expect_eq "" "$(sandbox_of "$1")"
+	expect_eq "1 1" "$(grep -cE " SESSION-OPEN .*\"?$1\"?( |$)" "$TRAIL") $(grep -cE " SESSION-CLOSE .*\"?$1\"?( |$)" "$TRAIL")"
+	[ ! -e "$HST_DIR/state/sessions/$1" ] || fail "its state file is left"
+}
