@@ -84,17 +84,16 @@ static void listening(void *userdata, const struct engine_msg *m, int fd) {
         if (!s)
                 return;
         s->asked = false;
-        if (m->type == ENGINE_LISTENING && passed >= 0) {
-                /* Its recipe is of no interest: nobody but this session will have it. */
+        /* Its recipe is of no interest: nobody but this session will have it. */
+        if (m->type == ENGINE_LISTENING && passed >= 0)
                 s->sandbox = sandbox_new(s->pool, s->container, no_recipe, (pid_t)m->pid,
                                          take_fd(&passed), s);
-                if (!s->sandbox)
-                        session_close(s, "lost", NULL, "out of descriptors");
-        } else if (m->type != ENGINE_FAILED)
-                session_close(s, "lost", NULL, "the broker answered nonsense");
-        else if (m->error == ENGINE_E_NOT_OURS || m->error == ENGINE_E_REFUSED)
+        else if (m->type == ENGINE_FAILED && m->error == ENGINE_E_NOT_OURS)
                 session_close(s, "lost", NULL, m->text);
-        /* Else it is asked again: the engine or the broker is not there. */
+        else if (m->type == ENGINE_FAILED && m->error != ENGINE_E_UNREACHABLE)
+                log_line(LOG_P_WARNING, "session %s cannot be had yet: %s", s->name, m->text);
+        /* Without a sandbox it is asked again. Whatever the engine or the broker lacks, the sandbox is there until
+         * they say that it is not: it ends itself when that takes too long. */
 }
 
 void adopt_ask(struct manager *m) {
