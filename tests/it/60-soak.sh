@@ -1,11 +1,11 @@
 #!/bin/bash
-# 2,000 commands with eight callers, with HST_LONG 100,000: memory, descriptors, threads, containers, cgroups,
-# mounts and files are at the end what they were after the first thousand.
+# 2,000 commands with eight callers, and 30 sessions beside them, with HST_LONG 100,000 and 1,000: memory, descriptors,
+# threads, containers, cgroups, mounts and files are at the end what they were after the first part.
 . "${0%/*}/../lib/it.sh"
 
 cc -std=gnu17 -D_GNU_SOURCE -O2 -Wall -Wextra -o "$HST_DIR/crowd" "$TOP/tests/it/crowd.c"
-EXECS=2000
-[ -z "${HST_LONG:-}" ] || EXECS=100000
+EXECS=2000 SESSIONS=30 SESSIONS_FIRST=10
+[ -z "${HST_LONG:-}" ] || EXECS=100000 SESSIONS=1000 SESSIONS_FIRST=100
 
 # Every container that this engine makes, as the cgroups are named after it.
 docker -H "unix://$HST_ENGINE" events --filter event=create --format '{{.Actor.ID}}' >"$HST_DIR/created" 2>&1 &
@@ -84,16 +84,40 @@ execs() {
 	echo "$1 commands with 8 callers: $RATE a second"
 }
 
-first_thousand() {
-	execs 1000
+# sessions N: one after the other; in each a command, one that nobody waits for and that goes on, one that has ended,
+# and a background job.
+sessions() {
+	local i id
+	for i in $(seq "$1"); do
+		[ "$(hs session open soak)" = soak ] || return 1
+		expect_rc 43 hs exec --session soak 'echo x >/tmp/file; setsid sleep 7961 & exit 43'
+		hs exec --session soak --detach 'yes | head -c 300000; exec sleep 7962' >"$HST_DIR/soak.id"
+		id=$(hs exec --session soak --detach 'exit 44')
+		expect_rc 44 hs wait "$id" >/dev/null
+		hs session close soak
+	done
+}
+# both EXECS SESSIONS: at the same time.
+both() {
+	local beside
+	sessions "$2" &
+	beside=$!
+	execs "$1"
+	expect_rc 0 wait $beside
+	expect_eq "[]" "$(hs session list --json | jq -c .)"
+	echo "$2 sessions beside them"
+}
+
+first_part() {
+	both 1000 $SESSIONS_FIRST
 	wait_for 90 quiet || fail "not quiet: $(hs status)"
 	reading >"$HST_DIR/first"
 	[ "$(cgroups)" -ge 3 ] || fail "the sandboxes' cgroups are not found"
 }
-it_case "the first thousand commands" first_thousand
+it_case "the first thousand commands, and the first sessions" first_part
 
 the_rest() {
-	execs $((EXECS - 1000))
+	both $((EXECS - 1000)) $((SESSIONS - SESSIONS_FIRST))
 	wait_for 90 quiet || fail "not quiet: $(hs status)"
 	reading >"$HST_DIR/last"
 }
@@ -116,7 +140,7 @@ same() {
 	[ -z "$wrong" ] || fail "grown:$wrong"
 	expect_eq "zombies 0" "$(grep zombies "$HST_DIR/last")"
 }
-it_case "all is at the end as after the first thousand" same
+it_case "all is at the end as after the first part" same
 
 # A sandbox is scrubbed after each command but the last of max_uses.
 counted() {
@@ -124,10 +148,11 @@ counted() {
 	status=$(hs status --json)
 	made=$(sort -u "$HST_DIR/created" | wc -l)
 	scrubs=$(jq '.pools[0].scrubs' <<<"$status")
-	expect_eq "$EXECS 0 0" "$(jq -r '"\(.commands) \(.pools[0].scrubs_failed) \(.rejected)"' <<<"$status")"
+	# Three in each session.
+	expect_eq "$((EXECS + 3 * SESSIONS)) 0 0" "$(jq -r '"\(.commands) \(.pools[0].scrubs_failed) \(.rejected)"' <<<"$status")"
 	[ "$scrubs" -ge $((EXECS - made + 3)) ] || fail "only $scrubs scrubs, $made containers"
-	[ "$made" -lt 60 ] || fail "$made containers were made"
-	echo "$EXECS commands, $scrubs scrubs, $made containers"
+	[ "$made" -lt $((60 + SESSIONS)) ] || fail "$made containers were made"
+	echo "$EXECS commands and $SESSIONS sessions, $scrubs scrubs, $made containers"
 }
 it_case "a scrub for each command, all of them proved clean, in a handful of containers" counted
 

@@ -41,22 +41,64 @@ killed_busy() {
 }
 it_case "an agent is killed under a command: 125, sandbox_lost, and its sandbox is replaced" killed_busy
 
+# session_lost NAME CALLER: who had a command in it is told, it is closed, recorded, and no session any more.
+session_lost() {
+	hs_end "$2"
+	expect_eq 125 "$HS_RC"
+	expect_fields "$(cat "$HST_DIR/$1.out")" cause sandbox_lost exit_code 125 session "$1"
+	# shellcheck disable=SC2317 # called by wait_for
+	closed() { grep -qE " SESSION-CLOSE .*$1" "$TRAIL"; }
+	wait_for 10 closed "$1" || fail "its end is not recorded"
+	expect_eq "" "$(sandbox_of "$1")"
+	expect_rc 125 hs exec --session "$1" true 2>"$HST_DIR/err"
+	expect_match 'no session' "$(cat "$HST_DIR/err")"
+	expect_eq 1 "$(wc -l <"$HST_DIR/err")"
+}
+
+killed_session() {
+	local caller other
+	expect_settled 2
+	at_work stays
+	other=$COUNTS
+	expect_eq victim "$(hs session open victim)"
+	hs exec --session victim --detach 'sleep 7913; :' >/dev/null
+	hs_begin victim exec --session victim --json 'sleep 7914; :'
+	caller=$HS_PID
+	wait_for 20 sleeps 7913 7914 || fail "the commands do not start"
+	kill -KILL "$(agent_pid "$(sandbox_of victim)")"
+	session_lost victim "$caller"
+	expect_gone 7913 7914
+	COUNTS=$other
+	unharmed stays
+	expect_settled 2 1
+	expect_recorded 1
+}
+it_case "an agent is killed in a session: it is closed and recorded, and another session does not notice" killed_session
+
 # Both at once, as each takes the time of the missing answers: 15 to 20 s.
 stopped() {
-	local idle caller began=$SECONDS
-	expect_settled 2
+	local idle caller frozen began=$SECONDS
+	expect_settled 2 1
 	busy_one victim 7912
 	caller=$HS_PID
+	expect_eq frozen "$(hs session open frozen)"
+	hs_begin frozen exec --session frozen --json 'sleep 7915; :'
+	frozen=$HS_PID
+	wait_for 20 running sleep 7915
 	wait_for 30 it_warm 2
-	idle=$(comm -23 <(ours) <(echo "$BUSY") | head -n 1)
-	kill -STOP "$(agent_pid "$BUSY")" "$(agent_pid "$idle")"
+	idle=$(ours | grep -vxF -e "$BUSY" -e "$(sandbox_of frozen)" -e "$(sandbox_of stays)" | head -n 1)
+	for agent in "$BUSY" "$idle" "$(sandbox_of frozen)"; do kill -STOP "$(agent_pid "$agent")"; done
 	wait_for 60 gone "$caller" || fail "the caller of a stopped agent is not told"
 	lost victim "$caller"
+	session_lost frozen "$frozen"
 	[ $((SECONDS - began)) -lt $((40 * ${HST_SLOW:-1})) ] || fail "it took $((SECONDS - began)) s"
-	expect_gone 7912
-	expect_settled 2
+	expect_gone 7912 7915
+	expect_settled 2 1
 	! ours | grep -qxF -e "$BUSY" -e "$idle" || fail "a sandbox with a stopped agent is kept"
 	expect_eq hello "$(hs exec 'echo hello')"
+	unharmed stays
+	close_session stays
+	expect_settled 2
 	expect_recorded
 }
-it_case "agents are stopped, one of them under a command: both are found and replaced, the caller is told" stopped
+it_case "agents are stopped, idle, under a command and in a session: all are found, the callers are told" stopped

@@ -12,7 +12,7 @@ limits:
   command_bytes: 2097152
 pool:
   size: 4
-  max_sandboxes: 4
+  max_sandboxes: 6
   queue_timeout: 60s
 END
 
@@ -132,6 +132,25 @@ broker_none() {
 }
 it_case "the broker has none: what is warm serves, and the pool fills afterwards" broker_none
 
+# Without a descriptor the broker cannot look for the sandbox: it is asked again, until it can.
+none_for_a_session() {
+	expect_settled 4
+	at_work work
+	room "$(it_pid engined)" 0
+	killed sandboxd
+	it_sandboxd
+	sleep 3
+	unbounded "$(it_pid engined)"
+	# shellcheck disable=SC2317 # called by wait_for
+	back() { hs exec --session work true 2>/dev/null; }
+	wait_for 30 back || fail "the session is not there again"
+	unharmed work
+	expect_settled 4 1
+	close_session work
+	expect_recorded
+}
+it_case "it has none while the manager comes back and looks for its sessions: none is given up" none_for_a_session
+
 # The daemons are one thread each, and start nothing.
 processes() {
 	own_group pids || fail "this machine counts no processes: no control group with pids"
@@ -177,16 +196,16 @@ pressure() {
 	done
 }
 
-# Whether it ended or not, the next moment is as if nothing had been.
+# after_pressure [SESSIONS]: whether it ended or not, the next moment is as if nothing had been.
 after_pressure() {
 	told
 	if [ -s "$HST_DIR/sandboxd.rc" ]; then
 		rm -f "$HST_DIR/sandboxd.pid"
 		it_sandboxd
 	fi
-	expect_settled 4
+	expect_settled 4 "${1:-0}"
 	expect_eq hello "$(hs exec 'echo hello')"
-	expect_recorded
+	expect_recorded "${1:-0}"
 }
 
 allocation_fails() {
@@ -214,6 +233,7 @@ oom_killed() {
 	local long
 	own_group memory || fail "this machine bounds no memory: no control group with memory"
 	expect_settled 4
+	at_work work
 	hs_begin long exec 'echo begun; sleep 7932; :'
 	long=$HS_PID
 	wait_for 20 running sleep 7932
@@ -230,7 +250,11 @@ oom_killed() {
 	expect_eq 137 "$(cat "$HST_DIR/sandboxd.rc")"
 	hs_end "$long"
 	expect_eq 125 "$HS_RC"
-	after_pressure
+	after_pressure 1
 	expect_gone 7932
+	unharmed work
+	close_session work
+	expect_settled 4
+	expect_recorded
 }
 it_case "the kernel kills the manager for want of memory: likewise" oom_killed

@@ -124,6 +124,24 @@ no_state_file() {
 it_case "a manager that cannot make its state file does not start, and says so in one line" no_state_file
 
 # The record comes first, so that there is never a container without one.
+# A session that is not written down is not opened, and what is open goes on.
+session_full() {
+	expect_settled 2
+	expect_eq first "$(hs session open first)"
+	full state
+	expect_rc 125 hs session open second >"$HST_DIR/out" 2>"$HST_DIR/err"
+	expect_match 'state.*No space left on device' "$(cat "$HST_DIR/err")"
+	expect_eq "1 0" "$(wc -l <"$HST_DIR/err") $(wc -c <"$HST_DIR/out")"
+	expect_eq "first" "$(hs session list --json | jq -r '.[].session')"
+	expect_eq hello "$(hs exec --session first 'echo hello')"
+	close_session first
+	room state
+	expect_eq second "$(hs session open second)"
+	close_session second
+	expect_settled 2
+}
+it_case "a session whose state has no room is not opened, what is open goes on and can be closed" session_full
+
 broker_full() {
 	local holders=() i
 	expect_settled 2
