@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "manager/manager.h"
+#include "manager/session.h"
 
 static struct manager m;
 static struct pool dev, web;
@@ -25,6 +26,7 @@ static int begin(void **state) {
 
         (void)state;
         memset(&m, 0, sizeof(m));
+        TAILQ_INIT(&m.sessions);
         add_pool(&dev, "dev");
         add_pool(&web, "web-1.x");
         m.started_ms = now_ms() - 61000;
@@ -61,6 +63,15 @@ static inline void refused(const char *reason) {
 
         audit_rejected(m.audit, &a, reason, 0);
         m.n_rejected++;
+}
+
+/* Two sessions were opened, and one is closed. */
+static inline void sessions_came_and_went(void) {
+        struct audit_session s = { .name = "one", .container_id = "", .profile = "dev" };
+
+        audit_session_opened(m.audit, &s);
+        audit_session_opened(m.audit, &s);
+        audit_session_closed(m.audit, &s, "idle", NULL);
 }
 
 /* The answer of one of the three, NUL-terminated; it must have no NUL and end with a newline. */

@@ -288,11 +288,14 @@ int audit_session_opened(struct audit *a, const struct audit_session *s) {
                 a->counts.failures++;
                 return r;
         }
-        return session_event(a, s, NULL, NULL, AUDIT_RES_SUCCESS);
+        r = session_event(a, s, NULL, NULL, AUDIT_RES_SUCCESS);
+        a->counts.opened += r == 0;
+        return r;
 }
 
 int audit_session_closed(struct audit *a, const struct audit_session *s, const char *reason,
                          const struct audit_caller *by) {
+        tally_add(&a->counts.closed, reason, 1);
         return session_event(a, s, reason, by,
                              strcmp(reason, "lost") == 0 ? AUDIT_RES_FAILED : AUDIT_RES_SUCCESS);
 }

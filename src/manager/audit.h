@@ -123,9 +123,10 @@ bool audit_open_next(struct audit *a, size_t *i, struct audit_open_exec *ret);
 /* Nobody will see the end of one that is open: records that. 0, or -errno as above. */
 int audit_exec_unknown(struct audit *a, const struct audit_open_exec *o);
 
-/* Records and lines written since the start, and what audit_rejected() was called for, by reason. */
+/* Records and lines written since the start, and what they were of: refusals and ends of sessions by reason. */
 struct audit_counts {
         uint64_t kernel_records, trail_lines, failures;
-        struct tally rejected;
+        uint64_t opened; /* sessions */
+        struct tally rejected, closed;
 };
 void audit_counts(const struct audit *a, struct audit_counts *ret);

@@ -121,7 +121,6 @@ struct manager {
         char notified[160];  /* what systemd was told last */
         uint64_t started_ms;
         uint64_t n_done, n_rejected, n_suppressed, n_hits;
-        struct stats stats;
         struct logfile logfile;
 };
 

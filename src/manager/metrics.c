@@ -141,8 +141,9 @@ static void the_rest(FILE *f, const struct manager *m) {
         struct audit_counts audit;
 
         audit_counts(m->audit, &audit);
-        counter(f, "sessions_opened", "Sessions that have been opened.", m->stats.opened);
-        tally(f, "sessions_closed", "Sessions that have ended, by reason.", &m->stats.closed);
+        gauge(f, "sessions_open", "Sessions that are open now.", stats_sessions(m));
+        counter(f, "sessions_opened", "Sessions that have been opened.", audit.opened);
+        tally(f, "sessions_closed", "Sessions that have ended, by reason.", &audit.closed);
         counter(f, "audit_failures", "Audit records or lines that could not be written.",
                 audit.failures);
         counter(f, "audit_kernel_records", "Records that the kernel's audit trail has taken.",

@@ -4,6 +4,9 @@
 #include <string.h>
 
 #include "manager/manager.h"
+#include "manager/session.h"
+
+_Static_assert(SANDBOX_STATES <= STATS_STATES, "each state has a place");
 
 /* From a warm start, of tens of microseconds, to a command that runs for minutes. */
 const struct stats_bound stats_bounds[STATS_BOUNDS] = {
@@ -64,14 +67,6 @@ void stats_scrubbed(struct pool *p, uint8_t check) {
                 p->stats.scrubs[check]++;
 }
 
-void stats_session_opened(struct manager *m) {
-        m->stats.opened++;
-}
-
-void stats_session_closed(struct manager *m, const char *reason) {
-        tally_add(&m->stats.closed, reason, 1);
-}
-
 /* --- looking up --------------------------------------------------------------------------------- */
 
 uint64_t stats_count(const struct stats_latency *l) {
@@ -127,6 +122,15 @@ void stats_rejected(const struct manager *m, struct tally *ret) {
                 tally_add(ret, "other", m->n_rejected - sum);
 }
 
+unsigned stats_sessions(const struct manager *m) {
+        const struct session *s;
+        unsigned n = 0;
+
+        TAILQ_FOREACH(s, &m->sessions, link)
+        n += s->state == SESSION_OPEN;
+        return n;
+}
+
 void stats_states(const struct pool *p, unsigned ret[STATS_STATES]) {
         const struct sandbox *sb;
 
@@ -147,6 +151,8 @@ const char *stats_state_name(unsigned state) {
                 return "busy";
         case SANDBOX_SCRUBBING:
                 return "scrubbing";
+        case SANDBOX_LEASED:
+                return "leased";
         default:
                 return NULL;
         }

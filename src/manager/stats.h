@@ -2,7 +2,8 @@
  * What has happened since the start, in numbers. Nothing here costs a command more than a few additions: each number
  * is kept where what it counts happens, and summed up or looked up only when somebody asks.
  *
- * Most stand in the pool of their profile; struct exec, struct pool and struct manager are manager.h's.
+ * Most stand in the pool of their profile; refusals and sessions are counted as they are recorded (audit.h). struct exec,
+ * struct pool and struct manager are manager.h's.
  */
 #pragma once
 
@@ -46,12 +47,6 @@ struct pool_stats {
         struct stats_latency wall;     /* from the request to the result */
 };
 
-/* Of the whole manager. */
-struct stats {
-        uint64_t opened; /* sessions */
-        struct tally closed;
-};
-
 /* @x begins in its sandbox; @now_us is monotonic. */
 void stats_started(const struct exec *x, uint64_t now_us);
 /* @x has ended with @r. */
@@ -60,14 +55,13 @@ void stats_ended(const struct exec *x, const struct result *r);
 void stats_created(struct pool *p, bool ok);
 /* A scrub has been proved (SCRUB_CLEAN), or has not. */
 void stats_scrubbed(struct pool *p, uint8_t check);
-/* A session has been opened; it has ended for this reason, one word. */
-void stats_session_opened(struct manager *m);
-void stats_session_closed(struct manager *m, const char *reason);
 
 uint64_t stats_count(const struct stats_latency *l);
 void stats_latency_add(struct stats_latency *l, uint64_t us);
 /* The bucket, 0 … STATS_BOUNDS, within which @per_mille of all lie; only where there are some. */
 size_t stats_quantile(const struct stats_latency *l, unsigned per_mille);
+/* How many sessions are open. */
+unsigned stats_sessions(const struct manager *m);
 /* Adds all numbers of @p to @sum. */
 void stats_sum(struct pool_stats *sum, const struct pool_stats *p);
 /* Refusals by reason: those with a record of their own, "exec_rate", and "other" for what was no request at all. */

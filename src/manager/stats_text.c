@@ -152,7 +152,6 @@ static void text_sandboxes(FILE *f, const struct all *a) {
 }
 
 static void text(FILE *f, const struct manager *m, const struct all *a) {
-        uint64_t closed = tally_sum(&m->stats.closed);
         const struct pool *p;
 
         fprintf(f, "since the start, %" PRIu64 " s ago\n", a->up_s);
@@ -160,8 +159,9 @@ static void text(FILE *f, const struct manager *m, const struct all *a) {
         fprintf(f, "refused: %" PRIu64 "\n", tally_sum(&a->rejected));
         put_tally(f, &a->rejected);
         text_sandboxes(f, a);
-        fprintf(f, "sessions: %" PRIu64 " opened, %" PRIu64 " closed\n", m->stats.opened, closed);
-        put_tally(f, &m->stats.closed);
+        fprintf(f, "sessions: %" PRIu64 " opened, %" PRIu64 " closed, %u open now\n", a->audit.opened,
+                tally_sum(&a->audit.closed), stats_sessions(m));
+        put_tally(f, &a->audit.closed);
         fprintf(f, "audit: %" PRIu64 " kernel records, %" PRIu64 " lines, %" PRIu64 " failures\n",
                 a->audit.kernel_records, a->audit.trail_lines, a->audit.failures);
         LIST_FOREACH(p, &m->pools, link)
@@ -249,8 +249,9 @@ static void as_json(struct jsonw *j, const struct manager *m, const struct all *
         json_tally(j, "refused", &a->rejected);
         jsonw_key(j, "sessions");
         jsonw_object(j);
-        field_uint(j, "opened", m->stats.opened);
-        json_tally(j, "closed", &m->stats.closed);
+        field_uint(j, "open", stats_sessions(m));
+        field_uint(j, "opened", a->audit.opened);
+        json_tally(j, "closed", &a->audit.closed);
         jsonw_object_end(j);
         jsonw_key(j, "audit");
         jsonw_object(j);

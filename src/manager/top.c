@@ -8,6 +8,7 @@
 
 #include "common/jsonw.h"
 #include "manager/manager.h"
+#include "manager/session.h"
 
 /* One sandbox, as both forms show it. */
 struct row {
@@ -19,8 +20,9 @@ struct row {
         struct usage u;
 };
 
-static const char *session_of(const struct sandbox *sb) {
-        return sb->exec && sb->exec->request.session ? sb->exec->request.session : "";
+/* Is it somebody's? One that was never used is nobody's. */
+static bool is_owned(const struct sandbox *sb) {
+        return sb->uses > 0 || sb->state == SANDBOX_LEASED;
 }
 
 static unsigned commands_in(const struct manager *m, const struct sandbox *sb) {
@@ -36,8 +38,8 @@ static void look(const struct manager *m, struct sandbox *sb, struct row *ret) {
         *ret = (struct row){
                 .sb = sb,
                 .state = stats_state_name(sb->state),
-                .session = session_of(sb),
-                .owned = sb->uses > 0,
+                .session = sb->session ? sb->session->name : "",
+                .owned = is_owned(sb),
                 .commands = commands_in(m, sb),
                 .age_s = (now_ms() - sb->born_ms) / 1000,
         };
@@ -173,7 +175,7 @@ static void rows(struct manager *m, uid_t uid, bool all, FILE *f, struct jsonw *
 
         LIST_FOREACH(p, &m->pools, link)
         TAILQ_FOREACH(sb, &p->sandboxes, link) {
-                if (!all && (sb->uses == 0 || sb->owner != uid))
+                if (!all && !(is_owned(sb) && sb->owner == uid))
                         continue;
                 look(m, sb, &r);
                 if (j)

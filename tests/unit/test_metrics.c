@@ -61,8 +61,7 @@ static void numbers(void **state) {
         stats_scrubbed(&dev, SCRUB_SYSV_IPC);
         refused("queue_full");
         m.n_rejected += m.n_suppressed = 2;
-        stats_session_opened(&m);
-        stats_session_closed(&m, "ttl");
+        sessions_came_and_went();
 
 #define H "\nhermes_sandbox_"
         has(text(), H "execs_total{profile=\"dev\",cause=\"exited\"} 2\n");
@@ -89,8 +88,8 @@ static void numbers(void **state) {
         has(text(), H "sandboxes{profile=\"web-1.x\",state=\"busy\"} 1\n");
         has(text(), H "sandbox_creations_total{profile=\"web-1.x\",result=\"failed\"} 1\n");
         has(text(), H "scrubs_total{profile=\"dev\",check=\"sysv_ipc\"} 1\n");
-        has(text(), H "sessions_opened_total 1\n");
-        has(text(), H "sessions_closed_total{reason=\"ttl\"} 1\n");
+        has(text(), H "sessions_opened_total 2\n");
+        has(text(), H "sessions_closed_total{reason=\"idle\"} 1\n");
         has(text(), H "audit_failures_total 0\n");
         has(text(), H "uptime_seconds 61.");
         has(text(), H "build_info{version=\"" VERSION "\"} 1\n");

@@ -100,6 +100,7 @@ static void nothing_yet(void **state) {
 static void counts(void **state) {
         struct exec waited = { .m = &m, .pool = &dev, .begun_us = 5000000, .waiter.queued_ms = 5001 };
         struct exec running = { .state = EXEC_RUNNING };
+        struct session session = { .state = SESSION_OPEN };
 
         (void)state;
         for (int i = 0; i < 98; i++)
@@ -121,9 +122,8 @@ static void counts(void **state) {
         refused("not_allowed");
         m.n_suppressed = 4;
         m.n_rejected += 4 + 1;
-        stats_session_opened(&m);
-        stats_session_opened(&m);
-        stats_session_closed(&m, "ttl");
+        sessions_came_and_went();
+        TAILQ_INSERT_TAIL(&m.sessions, &session, link);
 
         has(text(), "commands: 100 ended, 1 running, 2 waiting\n    exited 98, timeout 1, oom 1\n"
                     "  started in a warm sandbox 99, in a cold one 2\n"
@@ -134,7 +134,7 @@ static void counts(void **state) {
         has(text(), "refused: 8\n    queue_full 2, not_allowed 1, exec_rate 4, other 1\n");
         has(text(), "sandboxes: 2 created, 1 failed to start; now\n    starting 0, warm 0, busy 0, ");
         has(text(), "scrubs: 4, of these not proved clean 1\n    mounts 1\n");
-        has(text(), "sessions: 2 opened, 1 closed\n    ttl 1\n");
+        has(text(), "sessions: 2 opened, 1 closed, 1 open now\n    idle 1\n");
         has(text(), "profile web-1.x: 1 commands, 1 warm, 0 cold\n");
         assert_true(widest(text()) < 80);
 
@@ -144,7 +144,7 @@ static void counts(void **state) {
                     "\"stdout_bytes\":10000,\"stderr_bytes\":700,\"created\":2,\"not_created\":1,"
                     "\"scrubs\":{\"clean\":3,\"processes\":0,");
         has(json(), "\"refused\":{\"queue_full\":2,\"not_allowed\":1,\"exec_rate\":4,\"other\":1}");
-        has(json(), "\"sessions\":{\"opened\":2,\"closed\":{\"ttl\":1}}");
+        has(json(), "\"sessions\":{\"open\":1,\"opened\":2,\"closed\":{\"idle\":1}}");
         has(json(), "{\"at_most_us\":null,\"count\":1}");
         has(json(), "\"suppressed\":4}");
         LIST_REMOVE(&running, link);
@@ -190,8 +190,8 @@ static void states(void **state) {
         assert_int_equal(n[SANDBOX_SCRUBBING], 0);
         assert_null(stats_state_name(SANDBOX_GONE));
         assert_null(stats_state_name(STATS_STATES));
-        has(text(), "    starting 3, warm 1, busy 1, scrubbing 0");
-        has(json(), "\"sandboxes\":{\"starting\":3,\"warm\":1,\"busy\":1,\"scrubbing\":0");
+        has(text(), "    starting 3, warm 1, busy 1, scrubbing 0, leased 0");
+        has(json(), "\"sandboxes\":{\"starting\":3,\"warm\":1,\"busy\":1,\"scrubbing\":0,\"leased\":0}");
         TAILQ_INIT(&dev.sandboxes);
 }
 

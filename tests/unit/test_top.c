@@ -255,7 +255,8 @@ static void add(struct sandbox *sb, struct pool *p, enum sandbox_state state, ui
 }
 
 static void whose(void **state) {
-        struct sandbox sb[4];
+        struct sandbox sb[5];
+        struct session session = { .name = "work" };
         struct exec x = { .state = EXEC_RUNNING };
 
         (void)state;
@@ -265,12 +266,14 @@ static void whose(void **state) {
         add(&sb[1], &dev, SANDBOX_WARM, ALICE, 2);
         add(&sb[2], &web, SANDBOX_SCRUBBING, BOB, 1);
         add(&sb[3], &web, SANDBOX_WARM, 0, 0);
+        add(&sb[4], &web, SANDBOX_LEASED, BOB, 0);
+        sb[4].session = &session;
         x.sandbox = &sb[0];
         LIST_INSERT_HEAD(&m.execs, &x, link);
         assert_int_equal(lines(text(ALICE, false)), 3);
-        assert_int_equal(lines(text(BOB, false)), 2);
+        assert_int_equal(lines(text(BOB, false)), 3);
         assert_int_equal(lines(text(0, false)), 1);
-        assert_int_equal(lines(text(0, true)), 5);
+        assert_int_equal(lines(text(0, true)), 6);
         assert_true(widest(text(0, true)) < 80);
         has(text(ALICE, false),
             "\ndev      busy      -          4000000001   1    ?       ?     ?/?        ?   2h\n");
@@ -279,9 +282,11 @@ static void whose(void **state) {
             "[{\"profile\":\"web-1.x\",\"state\":\"scrubbing\",\"session\":null,\"uid\":4000000002,"
             "\"container\":\"" ID "\",\"commands\":0,\"uses\":1,\"cpu_per_mille\":null,"
             "\"cpu_us\":null,\"memory_bytes\":null,\"memory_max_bytes\":null,\"pids\":null,"
-            "\"pids_max\":null,\"age_seconds\":7200}]\n");
+            "\"pids_max\":null,\"age_seconds\":7200},");
         has(json(ALICE, false), "\"commands\":1,");
         has(json(0, true), "\"uid\":null,");
+        has(text(BOB, false), "\nweb-1.x  leased    work       4000000002   0 ");
+        has(json(BOB, false), "\"state\":\"leased\",\"session\":\"work\",\"uid\":4000000002,");
         LIST_REMOVE(&x, link);
 }
 
