@@ -71,7 +71,7 @@ unit_copies() {
 		dir=$out/units/$from
 		mkdir -p "$dir"
 		for unit in "$from"/*.service; do
-			sed 's|^\(Exec[A-Za-z]*\)=/usr/libexec/.*|\1=/bin/true|' "$unit" >"$dir/${unit##*/}"
+			sed 's#^\(Exec[A-Za-z]*\)=/usr/\(libexec\|bin\)/hermes-sandbox.*#\1=/bin/true#' "$unit" >"$dir/${unit##*/}"
 		done
 		cp "$from"/*.socket "$dir/"
 	done

@@ -1,4 +1,4 @@
-/* stats and metrics: counters, which the manager words. */
+/* stats: counters, which the manager words. */
 #include <errno.h>
 
 #include "cli/cli.h"
@@ -14,43 +14,26 @@ static const struct cli_opt stats_opts[] = {
         { 0 },
 };
 
-static const struct cli_opt metrics_opts[] = {
-        { "help", 'h', false, OPT_HELP },
-        { 0 },
-};
-
-static int ask(const struct cli *c, const struct cli_command *cmd, const struct cli_opt *opts,
-               struct ask *a, int argc, char **argv) {
+static int run_stats(const struct cli *c, int argc, char **argv) {
+        struct ask a = { .op = ASK_STATS };
         struct cli_opts o;
         struct errmsg e;
         const char *value;
         int id;
 
         cli_opts_init(&o, argc, argv);
-        while ((id = cli_opts_next(&o, opts, &value, &e)) >= 0) {
+        while ((id = cli_opts_next(&o, stats_opts, &value, &e)) >= 0) {
                 if (id == OPT_HELP)
-                        return cli_say(cmd->help);
-                a->json = true;
+                        return cli_say(cli_stats_command.help);
+                a.json = true;
         }
         if (id == CLI_OPTS_END && o.next < argc)
                 id = errmsg_set(&e, -EINVAL, "unexpected argument '%.80s'", argv[o.next]);
         if (id != CLI_OPTS_END) {
-                cli_error("%s: %s: see hermes-sandbox %s --help", cmd->name, e.text, cmd->name);
+                cli_error("stats: %s: see hermes-sandbox stats --help", e.text);
                 return EXIT_USAGE;
         }
-        return cli_ask_and_say(c, a);
-}
-
-static int run_stats(const struct cli *c, int argc, char **argv) {
-        struct ask a = { .op = ASK_STATS };
-
-        return ask(c, &cli_stats_command, stats_opts, &a, argc, argv);
-}
-
-static int run_metrics(const struct cli *c, int argc, char **argv) {
-        struct ask a = { .op = ASK_METRICS };
-
-        return ask(c, &cli_metrics_command, metrics_opts, &a, argc, argv);
+        return cli_ask_and_say(c, &a);
 }
 
 const struct cli_command cli_stats_command = {
@@ -66,17 +49,4 @@ const struct cli_command cli_stats_command = {
                 "  hermes-sandbox stats\n"
                 "  hermes-sandbox stats --json | jq .\n",
         .run = run_stats,
-};
-
-const struct cli_command cli_metrics_command = {
-        .name = "metrics",
-        .group = CLI_LOOK,
-        .summary = "the same for Prometheus and its like",
-        .help = "usage: hermes-sandbox metrics\n"
-                "\n"
-                "Prints the manager's counters in the OpenMetrics text format.\n"
-                "\n"
-                "example:\n"
-                "  hermes-sandbox metrics | grep -v '^#'\n",
-        .run = run_metrics,
 };
