@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "manager/exec.h"
 #include "manager/manager.h"
 
 #define PREFIX "hermes_sandbox_"
