@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "manager/exec.h"
 #include "manager/manager.h"
 #include "manager/session.h"
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/jsonw.h"
+#include "manager/exec.h"
 #include "manager/manager.h"
 
 #define QUANTILES 3

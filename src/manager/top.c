@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/jsonw.h"
+#include "manager/exec.h"
 #include "manager/manager.h"
 #include "manager/session.h"
 
