@@ -125,6 +125,20 @@ static bool slot_of(struct session *s, const char *exec_id, struct audit_open_ex
         return false;
 }
 
+/* An agent that says that it holds what stands elsewhere lies: the one there would be taken for this one. */
+static bool is_anothers(struct session *s, const char *exec_id) {
+        struct audit_open_exec o;
+        struct session *other;
+
+        TAILQ_FOREACH(other, &s->m->sessions, link)
+        if (other != s && session_has(other, exec_id))
+                return true;
+        for (size_t i = 0; audit_open_next(s->m->audit, &i, &o); i++)
+                if (strcmp(o.exec_id, exec_id) == 0)
+                        return !is_of(s, &o);
+        return false;
+}
+
 static void take(struct session *s, const char *exec_id, uint32_t channel, bool ended) {
         struct audit_open_exec *o = calloc(1, sizeof(*o));
         struct exec *x;
@@ -158,7 +172,7 @@ int adopt_held(struct session *s, const struct held *h) {
                 uint32_t channel = h->of[i].channel;
 
                 if (channel == 0 || channel > CHANNEL_MAX || session_exec_at(s, channel) ||
-                    session_has(s, h->of[i].exec_id))
+                    session_has(s, h->of[i].exec_id) || is_anothers(s, h->of[i].exec_id))
                         return -EPROTO;
                 highest = channel > highest ? channel : highest;
                 take(s, h->of[i].exec_id, channel, h->of[i].ended);
