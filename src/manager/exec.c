@@ -118,9 +118,15 @@ static void tell_detached(struct exec *x) {
         client_finish(c, FRAME_STARTED, buf, (size_t)started_encode(&s, buf, sizeof(buf)));
 }
 
+static void end_by(struct exec *x, uint64_t ms) {
+        if (x->due_ms == 0 || ms < x->due_ms)
+                x->due_ms = ms;
+}
+
 void exec_assign(struct exec *x, struct sandbox *sb) {
         _cleanup_free_ uint8_t *order = NULL;
         size_t len, done = 0;
+        uint64_t timeout_ms;
         bool scrub;
         int r;
 
@@ -141,6 +147,9 @@ void exec_assign(struct exec *x, struct sandbox *sb) {
         order = order_encode(x->pool->profile, &x->request, x->args_len, !x->session, scrub, x->id,
                              &len);
         stats_started(x, now_us());
+        timeout_ms = order_timeout_ms(x->pool->profile, &x->request);
+        if (timeout_ms > 0 && timeout_ms < UINT64_MAX / 4)
+                end_by(x, now_ms() + timeout_ms + x->pool->profile->limits.grace_ms + EXEC_LATE_MS);
         x->sandbox = sb;
         x->channel = sb->next_channel++;
         sandbox_begin(sb, x, scrub);
@@ -233,6 +242,25 @@ static int on_stdin_window(struct exec *x, const struct frame *f) {
 
 /* --- the end ------------------------------------------------------------------------------------ */
 
+static void cancel(struct exec *x) {
+        conn_send(&x->sandbox->conn, FRAME_CANCEL, 0, x->channel, NULL, 0);
+        end_by(x, now_ms() + EXEC_LATE_MS);
+}
+
+/* A caller who reads slowly may have its last bytes later: then there is no credit, or some came meanwhile. */
+bool exec_overdue(struct exec *x, uint64_t now) {
+        uint64_t bytes = x->bytes[0] + x->bytes[1];
+
+        if (x->attach || x->due_ms == 0 || now < x->due_ms)
+                return false;
+        if (x->client && (x->credit[0] == 0 || x->credit[1] == 0 || bytes != x->due_bytes)) {
+                x->due_bytes = bytes;
+                x->due_ms = now + EXEC_LATE_MS;
+                return false;
+        }
+        return true;
+}
+
 static void end(struct exec *x, const struct exited *e) {
         struct sandbox *sb = x->sandbox;
         struct client *c = x->client;
@@ -317,7 +345,7 @@ void exec_hangup(struct exec *x) {
                 move(x, EXEC_ENDED);
                 exec_free(x);
         } else
-                conn_send(&x->sandbox->conn, FRAME_CANCEL, 0, x->channel, NULL, 0);
+                cancel(x);
 }
 
 struct exec *exec_adopt(struct session *s, struct audit_open_exec *open, uint32_t channel) {
@@ -369,5 +397,5 @@ void exec_kill(struct exec *x, uint8_t signal) {
                 return;
         }
         x->cancelled = "by hermes-sandbox kill";
-        conn_send(&x->sandbox->conn, FRAME_CANCEL, 0, x->channel, NULL, 0);
+        cancel(x);
 }

@@ -40,6 +40,8 @@ struct exec {
         uint64_t stdin_credit;                  /* what the client may still send */
         bool stdin_ended;
         uint64_t output_limit; /* limits.output_bytes when it began; 0: none */
+        uint64_t due_ms;       /* by when the agent has ended it; 0: whenever it ends */
+        uint64_t due_bytes;    /* of output, when that was looked at last */
 };
 
 /* A whole request has come (request.c). Takes over @payload. Answers the client in every case. */
@@ -65,6 +67,8 @@ void exec_lost(struct exec *x, const char *why);
 struct exec *exec_adopt(struct session *s, struct audit_open_exec *open, uint32_t channel);
 /* This manager ends, and its session does not: who waits for the command is told, a detached one goes on. */
 void exec_leave(struct exec *x);
+/* Has the agent, which ends it at its time-out and when it is told to, not done so for far too long? */
+bool exec_overdue(struct exec *x, uint64_t now);
 /* @signal 0: ends the whole tree. */
 void exec_kill(struct exec *x, uint8_t signal);
 /* STDOUT (@i 0) or STDERR (1) of it, on its way to its client. 0 or -EPROTO. */

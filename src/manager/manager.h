@@ -65,6 +65,8 @@
 #define PING_LOST_MS 15000
 /* The agent bounds its scrub (SCRUB_MAX_US in agent.h); this is for one that does not. */
 #define SCRUB_LOST_MS 10000
+/* And so does it each command, and its end when it is told to: likewise. */
+#define EXEC_LATE_MS 30000
 /* A sandbox that comes back is not made up for at once: a command that runs longer than this holds its
  * sandbox for good, as far as the pool's size goes. */
 #define BUSY_LONG_MS 1000

@@ -34,7 +34,9 @@ bool order_fits(const struct config_profile *p, const struct exec_request *r) {
 }
 
 /* Who asks for no time-out has the profile's: but a terminal, a job and a transfer last as long as they last. */
-static uint64_t order_timeout_ms(const struct config_profile *p, const struct exec_request *r) {
+uint64_t order_timeout_ms(const struct config_profile *p, const struct exec_request *r) {
+        if (r->timeout_ms)
+                return r->timeout_ms;
         return r->detach || r->tty || r->files ? 0 : p->limits.timeout_ms;
 }
 
@@ -54,7 +56,7 @@ uint8_t *order_encode(const struct config_profile *p, const struct exec_request 
                 .rows = r->rows,
                 .cols = r->cols,
                 .exec_id = exec_id,
-                .timeout_ms = r->timeout_ms ? r->timeout_ms : order_timeout_ms(p, r),
+                .timeout_ms = order_timeout_ms(p, r),
                 .grace_ms = (uint32_t)(p->limits.grace_ms < UINT32_MAX ? p->limits.grace_ms
                                                                        : UINT32_MAX),
                 .output_bytes = p->limits.output_bytes,

@@ -358,6 +358,11 @@ void sandbox_check(struct sandbox *sb, uint64_t now) {
                 sandbox_discard(sb, "its scrub did not end in time");
                 return;
         }
+        if ((sb->exec && exec_overdue(sb->exec, now)) ||
+            (sb->session && session_overdue(sb->session, now))) {
+                sandbox_discard(sb, "its agent does not end a command");
+                return;
+        }
         if (now - sb->ponged_ms > PING_LOST_MS) {
                 sandbox_discard(sb, "its agent does not answer");
                 return;

@@ -437,6 +437,16 @@ bool session_has(const struct session *s, const char *exec_id) {
         return false;
 }
 
+bool session_overdue(struct session *s, uint64_t now) {
+        struct exec *x;
+
+        for (int i = 0; i < SESSION_BUCKETS; i++)
+                LIST_FOREACH(x, &s->execs[i], in_session)
+        if (exec_overdue(x, now))
+                return true;
+        return false;
+}
+
 struct exec *session_exec_at(struct session *s, uint32_t channel) {
         struct exec *x;
 

@@ -113,6 +113,8 @@ void sessions_free(struct manager *m);
 void session_exec(struct session *s, struct exec *x);
 /* Does that command run in it? */
 bool session_has(const struct session *s, const char *exec_id);
+/* Is one of its commands (exec.h)? */
+bool session_overdue(struct session *s, uint64_t now);
 /* The running command under that channel, or NULL. */
 struct exec *session_exec_at(struct session *s, uint32_t channel);
 /* It runs from now on; it has ended. */
