@@ -4,6 +4,8 @@
 . "${0%/*}/../lib/it.sh"
 # shellcheck source=tests/lib/caller.sh
 . "${0%/*}/../lib/caller.sh"
+# shellcheck source=tests/lib/faults.sh
+. "${0%/*}/../lib/faults.sh"
 
 # The way; how it ends for the caller of a command: "refused", as there is no sandbox, "lost", as it is thrown away, or
 # "served"; and what the caller does beside.
@@ -13,11 +15,15 @@ WAYS="
 	giant-hello refused
 	old refused
 	posing refused
+	held-full refused
+	held-more refused
+	held-twice refused
 	words served
 	garbage lost
 	giant lost
 	half lost
 	deaf lost stdin
+	stall lost timeout
 	over-credit lost
 	others lost
 	others-end lost
@@ -39,6 +45,8 @@ WAYS="
 	descriptors served
 	tame served
 "
+# How they greet a manager that comes back for their session.
+AGAIN="again-noise again-mute again-full again-more again-twice again-foreign again-tame"
 ways() { awk 'NF { print $1 }' <<<"$WAYS"; }
 
 # The fake one, and behind it the real one for sandboxes without a way.
@@ -60,7 +68,7 @@ export HST_AGENT=$HST_DIR/agent
 		  queue_timeout: 60s
 		profiles:
 	END
-	for way in $(ways); do
+	for way in $(ways) $AGAIN; do
 		cat <<-END
 			  $way:
 			    size: 0
@@ -101,12 +109,14 @@ wait_for 20 running sleep 7901 || fail "the other caller's command does not star
 wait_for 30 it_warm 1
 FDS=$(fds) KIB=$(kib)
 
-# attack WAY OUTCOME [stdin]: in the background; its status in WAY.rc.
+# attack WAY OUTCOME [stdin|timeout]: in the background; its status in WAY.rc.
 attack() {
 	local rc=0
 	if [ "${3:-}" = stdin ]; then
 		# shellcheck disable=SC2216 # what yes says is not read to the end
 		yes 2>/dev/null | hs exec -i --json --profile "$1" true >"$HST_DIR/$1.out" 2>"$HST_DIR/$1.err" || rc=$?
+	elif [ "${3:-}" = timeout ]; then
+		hs exec --timeout 1s --json --profile "$1" true >"$HST_DIR/$1.out" 2>"$HST_DIR/$1.err" || rc=$?
 	else
 		hs exec --json --profile "$1" true >"$HST_DIR/$1.out" 2>"$HST_DIR/$1.err" || rc=$?
 	fi
@@ -183,3 +193,38 @@ it_case "endless empty frames to a caller that does not read: what waits is boun
 kill -TERM "$BYSTANDER"
 hs_end "$BYSTANDER"
 expect_eq 143 "$HS_RC"
+
+# A manager that comes back asks the agents which detached commands they hold. One of them names another user's.
+sessions() {
+	local way left
+	at_work mine
+	sed -i "s|/hostile/again-foreign:|/hostile/again-foreign.$COUNTS:|" "$HST_DIR/etc/sandbox.d/50-test.yaml"
+	kill -HUP "$(it_pid engined)" "$(it_pid sandboxd)"
+	# shellcheck disable=SC2317 # called by wait_for
+	opens() { hs_as root session open --profile again-foreign again-foreign >/dev/null 2>&1; }
+	wait_for 20 opens || fail "the config is not read again"
+	for way in $AGAIN; do
+		[ "$way" = again-foreign ] || expect_eq "$way" "$(hs_as root session open --profile "$way" "$way")"
+	done
+	killed sandboxd
+	it_sandboxd
+	# shellcheck disable=SC2317 # called by wait_for
+	decided() {
+		left=$(hs_as root session list --json | jq -r '[.[] | select(.state == "open") | .session] | sort | join(" ")') &&
+			[ "$(hs_as root session list --json | jq '[.[] | select(.state != "open")] | length')" -eq 0 ]
+	}
+	wait_for 40 decided || fail "not decided: $(hs_as root session list)"
+	# Nothing but made-up commands, which are its own user's to look at, is no lie that could be known.
+	expect_eq "again-full again-tame" "$left"
+	unharmed mine
+	expect_eq 1 "$(hs_as root ps --all --json | jq --arg id "$COUNTS" '[.[] | select(.exec == $id)] | length')"
+	hs kill "$COUNTS"
+	expect_rc 137 hs wait "$COUNTS" >/dev/null
+	# The one that does not end the 192 that nobody knows may have been given up meanwhile.
+	hs_as root session close again-full 2>/dev/null || true
+	hs_as root session close again-tame
+	close_session mine
+	expect_settled 1
+	expect_recorded
+}
+it_case "a manager that comes back: agents that lie about their commands lose their sessions, and nobody else does" sessions

@@ -353,73 +353,82 @@ static const struct way {
         const char *name;
         void (*greeting)(void);
         void (*command)(uint32_t channel);
+        void (*again)(void); /* the greeting of the next manager; NULL: it waits for none */
 } ways[] = {
-        { "noise", noise, tame },
-        { "mute", mute, tame },
-        { "giant-hello", giant_hello, tame },
-        { "old", old, tame },
-        { "posing", posing, tame },
-        { "held-foreign", held_foreign, tame },
-        { "held-full", held_full, tame },
-        { "held-more", held_more, tame },
-        { "held-twice", held_twice, tame },
-        { "words", words, tame },
-        { "garbage", greet, garbage },
-        { "giant", greet, giant },
-        { "half", greet, half },
-        { "deaf", greet, deaf },
-        { "stall", greet, stall },
-        { "over-credit", greet, over_credit },
-        { "others", greet, others },
-        { "others-end", greet, others_end },
-        { "managers", greet, managers },
-        { "callers", greet, callers },
-        { "reserved", greet, reserved },
-        { "ends-twice", greet, ends_twice },
-        { "ends-lost", greet, ends_lost },
-        { "scrub-first", greet, scrub_first },
-        { "window", greet, window },
-        { "attached", greet, attached },
-        { "held-late", greet, held_late },
-        { "hello-late", greet, hello_late },
-        { "hang-up", greet, hang_up },
-        { "die", greet, die },
-        { "hollow", greet, hollow },
-        { "pongs", greet, pongs },
-        { "drip", greet, drip },
-        { "descriptors", greet, descriptors },
-        { "tame", greet, tame },
+        { "noise", noise, tame, NULL },
+        { "mute", mute, tame, NULL },
+        { "giant-hello", giant_hello, tame, NULL },
+        { "old", old, tame, NULL },
+        { "posing", posing, tame, NULL },
+        { "held-full", held_full, tame, NULL },
+        { "held-more", held_more, tame, NULL },
+        { "held-twice", held_twice, tame, NULL },
+        { "again-noise", greet, tame, noise },
+        { "again-mute", greet, tame, mute },
+        { "again-foreign", greet, tame, held_foreign },
+        { "again-full", greet, tame, held_full },
+        { "again-more", greet, tame, held_more },
+        { "again-twice", greet, tame, held_twice },
+        { "again-tame", greet, tame, greet },
+        { "words", words, tame, NULL },
+        { "garbage", greet, garbage, NULL },
+        { "giant", greet, giant, NULL },
+        { "half", greet, half, NULL },
+        { "deaf", greet, deaf, NULL },
+        { "stall", greet, stall, NULL },
+        { "over-credit", greet, over_credit, NULL },
+        { "others", greet, others, NULL },
+        { "others-end", greet, others_end, NULL },
+        { "managers", greet, managers, NULL },
+        { "callers", greet, callers, NULL },
+        { "reserved", greet, reserved, NULL },
+        { "ends-twice", greet, ends_twice, NULL },
+        { "ends-lost", greet, ends_lost, NULL },
+        { "scrub-first", greet, scrub_first, NULL },
+        { "window", greet, window, NULL },
+        { "attached", greet, attached, NULL },
+        { "held-late", greet, held_late, NULL },
+        { "hello-late", greet, hello_late, NULL },
+        { "hang-up", greet, hang_up, NULL },
+        { "die", greet, die, NULL },
+        { "hollow", greet, hollow, NULL },
+        { "pongs", greet, pongs, NULL },
+        { "drip", greet, drip, NULL },
+        { "descriptors", greet, descriptors, NULL },
+        { "tame", greet, tame, NULL },
 };
 
 /* --- the rest of an agent ------------------------------------------------------------------------ */
 
-static void get(void *p, size_t n) {
+/* False: the manager has gone. */
+static bool get(void *p, size_t n) {
         uint8_t *to = p;
 
         while (n > 0) {
                 ssize_t got = recv(link_fd, to, n, 0);
 
                 if (got <= 0)
-                        _exit(0);
+                        return false;
                 to += got;
                 n -= (size_t)got;
         }
+        return true;
 }
 
-static _Noreturn void serve(const struct way *way) {
+/* Until the manager has gone. */
+static void serve(const struct way *way) {
         static uint8_t payload[PAYLOAD];
+        uint8_t h[12];
 
-        way->greeting();
-        for (;;) {
-                uint8_t h[12];
+        while (get(h, sizeof(h))) {
                 uint32_t len, channel;
 
-                get(h, sizeof(h));
                 len = h[0] | (uint32_t)h[1] << 8 | (uint32_t)h[2] << 16;
                 channel = h[4] | (uint32_t)h[5] << 8 | (uint32_t)h[6] << 16 | (uint32_t)h[7] << 24;
                 if (len > PAYLOAD)
                         _exit(4);
-                get(payload, len);
+                if (!get(payload, len))
+                        return;
                 if (h[8] == BYE)
                         _exit(0);
                 if (h[8] == PING)
@@ -429,15 +438,18 @@ static _Noreturn void serve(const struct way *way) {
         }
 }
 
-static int attempt(void) {
+/* For ten seconds. */
+static void reach(void) {
         struct sockaddr_un sa = { .sun_family = AF_UNIX, .sun_path = SOCKET_PATH };
-        int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 
-        if (fd < 0 || connect(fd, (struct sockaddr *)&sa, sizeof(sa)) < 0) {
-                close(fd);
-                return -1;
+        for (int i = 0; i < 100; i++) {
+                link_fd = socket(AF_UNIX, SOCK_STREAM, 0);
+                if (link_fd >= 0 && connect(link_fd, (struct sockaddr *)&sa, sizeof(sa)) == 0)
+                        return;
+                close(link_fd);
+                rest(100);
         }
-        return fd;
+        _exit(9);
 }
 
 /* The way of the sandbox, or NULL; exits where there is none of that name. */
@@ -490,12 +502,14 @@ int main(int argc, char **argv, char **envp) {
         (void)argc;
         if (!way)
                 become_real(argv, envp);
-        for (int i = 0; i < 100 && link_fd < 0; i++) {
-                link_fd = attempt();
-                if (link_fd < 0)
-                        rest(100);
-        }
-        if (link_fd < 0)
-                return 9;
+        reach();
+        way->greeting();
         serve(way);
+        while (way->again) {
+                close(link_fd);
+                reach();
+                way->again();
+                serve(way);
+        }
+        return 0;
 }
