@@ -142,7 +142,7 @@ RUN := tests/run
 
 check: | packages-check
 	$(MAKE) all $(UNIT) $(FUZZ) fuzzers
-	$(RUN) unit fuzz fuzzing it priv package
+	$(RUN) cases unit fuzz fuzzing it priv package
 check-unit: $(UNIT)
 	$(RUN) unit
 check-it: all
