@@ -123,6 +123,22 @@ static void end_by(struct exec *x, uint64_t ms) {
                 x->due_ms = ms;
 }
 
+/* It must not run: there would be no record of it. */
+static void refuse_unrecorded(struct exec *x, int r) {
+        char line[160];
+
+        if (r == -ENOSPC || r == -EDQUOT)
+                snprintf(line, sizeof(line),
+                         "its audit record could not be written: %s: make room for audit.file and the "
+                         "manager's --state-dir",
+                         strerror(-r));
+        else
+                snprintf(line, sizeof(line),
+                         "the kernel audit trail did not take the record, and audit.required is true: "
+                         "see journalctl -u hermes-sandbox-pool, auditctl -s");
+        exec_refuse(x, "audit", line);
+}
+
 void exec_assign(struct exec *x, struct sandbox *sb) {
         _cleanup_free_ uint8_t *order = NULL;
         size_t len, done = 0;
@@ -138,9 +154,7 @@ void exec_assign(struct exec *x, struct sandbox *sb) {
         memcpy(x->container, sb->id, sizeof(x->container));
         r = audit_exec_start(x->m->audit, &x->audit);
         if (r < 0) {
-                exec_refuse(x, "audit",
-                            "the kernel audit trail did not take the record, and audit.required "
-                            "is true: see journalctl -u hermes-sandbox-pool, auditctl -s");
+                refuse_unrecorded(x, r);
                 return;
         }
         scrub = !x->session && pool_scrubs(x->pool, sb);
