@@ -37,6 +37,7 @@
 #include "common/proto_session.h"
 #include "common/wire.h"
 
+#define RIG_TEST "/.hermes-sandbox/test"
 #define RIG_WAIT_MS 30000
 #define RIG_TEST_S 120
 
@@ -46,6 +47,7 @@ struct rig {
         pid_t agent;  /* its pid on the host */
         int listen_fd, fd;
         const char *cgroup; /* a pids cgroup (v1) to put it into, or NULL */
+        const char *slow;   /* a cpu cgroup (v1), likewise */
         bool sealed; /* a world as a container's: read-only but for a few tmpfs, a network of its own */
         uid_t as;    /* not 0: the agent and its commands have this uid and gid, and no capability */
         char hello[4096];
@@ -128,7 +130,7 @@ static inline void rig_seal(const char *root) {
 
 static inline void rig_make_root(const struct rig *r, const char *root) {
         static const char *const links[] = { "bin", "sbin", "lib", "lib32", "lib64" };
-        char path[256], target[64], agent[256];
+        char path[256], target[64], agent[256], self[256];
 
         rig_agent_path(agent, sizeof(agent));
         rig_need(mount("rig", root, "tmpfs", 0, "mode=755,size=64m") == 0, "tmpfs");
@@ -146,6 +148,13 @@ static inline void rig_make_root(const struct rig *r, const char *root) {
         snprintf(path, sizeof(path), "%s" AGENT_PATH, root);
         close_fd(open(path, O_CREAT | O_CLOEXEC | O_WRONLY, 0755));
         rig_need(mount(agent, path, NULL, MS_BIND, NULL) == 0, agent);
+        /* The test itself, for commands that must be fast. */
+        snprintf(path, sizeof(path), "%s" RIG_TEST, root);
+        close_fd(open(path, O_CREAT | O_CLOEXEC | O_WRONLY, 0755));
+        memset(self, 0, sizeof(self));
+        rig_need(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0 &&
+                         mount(self, path, NULL, MS_BIND, NULL) == 0,
+                 path);
         snprintf(path, sizeof(path), "%s/tmp", root);
         mkdir(path, 0);
         chmod(path, 01777);
@@ -167,13 +176,13 @@ static inline void rig_make_root(const struct rig *r, const char *root) {
                  path);
 }
 
-static inline void rig_join_cgroup(const struct rig *r) {
+static inline void rig_join_cgroup(const char *cgroup) {
         char path[256];
         int fd;
 
-        if (!r->cgroup)
+        if (!cgroup)
                 return;
-        snprintf(path, sizeof(path), "%s/cgroup.procs", r->cgroup);
+        snprintf(path, sizeof(path), "%s/cgroup.procs", cgroup);
         fd = open(path, O_WRONLY | O_CLOEXEC);
         rig_need(fd >= 0 && write(fd, "0", 1) == 1, path);
         close(fd);
@@ -200,7 +209,8 @@ static inline void rig_become_agent(const struct rig *r, const char *root, const
                         NULL };
 
         rig_need(getpid() == 1, "pid namespace");
-        rig_join_cgroup(r);
+        rig_join_cgroup(r->cgroup);
+        rig_join_cgroup(r->slow);
         rig_need(chroot(root) == 0 && chdir("/") == 0, "chroot");
         rig_need(mount("proc", "/proc", "proc", 0, NULL) == 0, "proc");
         if (r->as) {

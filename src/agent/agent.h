@@ -109,6 +109,12 @@ struct child {
         uint8_t stage;
 };
 
+/* For an agent whose commands have its uid: as nobody may look into it, not even a child of it may raise its own OOM
+ * score. So the agent keeps a way to its own, and lends it to each command that it starts. To be called while the
+ * agent is still dumpable. 0 or -errno. */
+int child_lend_score(void);
+bool child_score_is_lent(void);
+
 /* Starts it. Returns the pid, or -errno when no process could be made at all (the spare one included);
  * c->error tells whether the exec succeeded. Where it did not, the child is gone and reaped, and the pid
  * means nothing. */

@@ -63,6 +63,48 @@ int child_prefer_for_oom(void) {
         return n == 4 ? 0 : -EIO;
 }
 
+/* The agent's own oom_score_adj, and what stands there. */
+static struct {
+        int fd; /* 0: not lent */
+        char text[16];
+        size_t len;
+} own_score;
+
+int child_lend_score(void) {
+        int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+        ssize_t n;
+
+        if (fd < 0)
+                return -errno;
+        n = read(fd, own_score.text, sizeof(own_score.text));
+        if (n <= 0) {
+                close(fd);
+                return -EIO;
+        }
+        own_score.len = (size_t)n;
+        own_score.fd = fd;
+        return 0;
+}
+
+bool child_score_is_lent(void) {
+        return own_score.fd > 0;
+}
+
+/* What is raised without privilege may be lowered again to what it was. A fork inherits it, and who shares memory
+ * shares it until the exec. */
+static int lend(bool on) {
+        ssize_t n;
+
+        if (!child_score_is_lent())
+                return 0;
+        n = on ? pwrite(own_score.fd, "1000", 4, 0)
+               : pwrite(own_score.fd, own_score.text, own_score.len, 0);
+        return n < 0 ? -errno : 0;
+}
+
+/* Without an exec_gid the agent is no more than the command. What a command can do to it then: its own limits (man 2
+ * prlimit) and its place in the scheduler (nice, affinity) are open to whoever has its uid. It costs the sandbox of
+ * that command. Its memory and descriptors are not, as it is not dumpable, nor do signals reach it, as it is PID 1. */
 int child_drop_identity(const struct child *c) {
         struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
         struct __user_cap_data_struct none[2] = { 0 }, now[2];
@@ -206,7 +248,7 @@ static pid_t fork_child(struct child *c) {
         pid_t pid = vfork();
 
         if (pid == 0) {
-                int r = child_prefer_for_oom();
+                int r = child_score_is_lent() ? 0 : child_prefer_for_oom();
 
                 if (r < 0)
                         child_fail(c, START_PLUMBING, -r);
@@ -216,17 +258,29 @@ static pid_t fork_child(struct child *c) {
         return pid < 0 ? -errno : pid;
 }
 
-pid_t child_start(struct child *c) {
+static pid_t start(struct child *c) {
         pid_t pid = -EAGAIN;
 
-        c->error = 0;
-        c->stage = 0;
         if (c->prepared)
                 pid = spare_start(c);
         if (pid == -EAGAIN)
                 pid = fork_child(c);
         if (pid == -EAGAIN || pid == -ENOMEM)
                 pid = spare_start(c);
+        return pid;
+}
+
+pid_t child_start(struct child *c) {
+        pid_t pid;
+        int r;
+
+        c->error = 0;
+        c->stage = 0;
+        r = lend(true);
+        if (r < 0)
+                return r;
+        pid = start(c);
+        lend(false);
         /* It never became the command: nobody else waits for it. */
         if (pid > 0 && c->error)
                 waitpid(pid, NULL, 0);

@@ -85,7 +85,7 @@ static int parse_args(struct agent *a, int argc, char *args[], uint32_t *ret_rec
         for (int i = 0; i < 5; i++)
                 if (parse_number(args[i + 1], INT32_MAX, &v[i]) < 0)
                         return -EINVAL;
-        if (v[0] == 0 || v[1] == 0 || v[2] == 0 || v[3] > INT32_MAX - v[2])
+        if (v[0] == 0 || v[1] == 0 || (v[2] == 0 && v[3] > 0) || v[3] > INT32_MAX - v[2])
                 return -EINVAL;
         /* Without gids for them, commands can be nobody else, and with them it is root that gives them out. */
         if (v[3] == 0 ? v[0] != getuid() || v[1] != getgid() : getuid() != 0)
@@ -127,9 +127,11 @@ static int confine(struct agent *a) {
          * not let them be set: hence the bare call, with the kernel's struct of zeros (SIG_DFL, no flags). */
         for (int signo = 1; signo < NSIG; signo++)
                 syscall(SYS_rt_sigaction, signo, (const uint64_t[4]){ 0 }, NULL, NSIG / 8);
-        if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || setrlimit(RLIMIT_CORE, &no_core) < 0)
-                return -errno;
         if (seal_relro() < 0 || syscall(SYS_close_range, 3, ~0u, 0) < 0)
+                return -errno;
+        if (a->ids.exec_gid_count == 0 && child_lend_score() < 0)
+                return -EACCES;
+        if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || setrlimit(RLIMIT_CORE, &no_core) < 0)
                 return -errno;
         fd = open("/dev/null", O_RDWR | O_CLOEXEC);
         if (fd < 0)

@@ -110,7 +110,7 @@ int spare_make(void) {
                 return -errno;
         if (spare.score_fd > 0)
                 close(spare.score_fd);
-        spare.score_fd = open_score(pid);
+        spare.score_fd = child_score_is_lent() ? 0 : open_score(pid);
         return 0;
 }
 
@@ -146,7 +146,7 @@ pid_t spare_start(struct child *c) {
         pid_t pid = spare_pid();
         int tid;
 
-        if (pid == 0 || spare.score_fd <= 0)
+        if (pid == 0 || (spare.score_fd <= 0 && !child_score_is_lent()))
                 return -EAGAIN;
         spare.order = c;
         set(&spare.call, CALL_RUN);
@@ -156,7 +156,7 @@ pid_t spare_start(struct child *c) {
          * would ever see it: it has no signal at its end. */
         if (waitpid(pid, NULL, __WCLONE) == pid)
                 return c->error ? 0 : -EAGAIN;
-        if (write(spare.score_fd, "1000", 4) != 4)
+        if (spare.score_fd > 0 && write(spare.score_fd, "1000", 4) != 4)
                 kill(pid, SIGKILL);
         return pid;
 }

@@ -6,9 +6,9 @@
  * A tree may fork while it is scanned. What is found is stopped, with its process group: to the kernel a fork and
  * a signal to the group come one after the other, so that no child slips by. And a scan asks for one process after
  * the other and looks at it at once: what is born meanwhile has a higher pid and is asked for later, so that a scan
- * cannot end before a chain of processes that each fork the next. Where rounds of that do not calm the tree (it
- * changes groups all the time, and has the processor more often than the agent), everybody in the sandbox is stopped
- * for as long as it takes to kill the tree, by a signal that the kernel gives to all at once.
+ * does not end before a chain of processes that each fork the next. Where that does not calm the tree soon (hundreds
+ * of such chains leave little of the processor to the agent), everybody in the sandbox is stopped for as long as
+ * it takes to kill the tree, by a signal that the kernel gives to all at once.
  *
  * Where the agent is not root there is no such gid, and every command has the agent's uid. There a process is known
  * by its session, by a variable that the command has in its environment, or by its parent. One that has left all three
@@ -25,8 +25,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Rounds of stopping before everybody is stopped. */
-#define STOP_ROUNDS 32
+/* Time to calm a tree before everybody is stopped, and the most that a look at it takes: new processes might come
+ * for ever. */
+#define CALM_MAX_US UINT64_C(100000)
 /* Passes over /proc until no more descendants come up. */
 #define KIN_PASSES 8
 /* Pids are below it (PID_MAX_LIMIT, linux/threads.h). */
@@ -47,11 +48,13 @@ struct entry {
 /* Room for one or two entries: none grows old before it is looked at. */
 struct walk {
         int fd; /* /proc */
+        uint64_t until_us;
         long at, len;
         uint64_t buf[8];
 };
 
-static int walk_init(struct walk *w) {
+static int walk_init(struct walk *w, uint64_t until_us) {
+        w->until_us = until_us;
         w->at = w->len = 0;
         w->fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         return w->fd < 0 ? -errno : 0;
@@ -59,7 +62,7 @@ static int walk_init(struct walk *w) {
 
 /* The next pid; 0 at the end. */
 static pid_t walk_next(struct walk *w) {
-        for (;;) {
+        while (now_us() < w->until_us) {
                 const struct entry *e;
 
                 if (w->at >= w->len) {
@@ -74,12 +77,14 @@ static pid_t walk_next(struct walk *w) {
                 if (e->name[0] >= '1' && e->name[0] <= '9' && strcmp(e->name, "1") != 0)
                         return (pid_t)strtol(e->name, NULL, 10);
         }
+        return 0;
 }
 
 struct seen {
         pid_t ppid, pgid, sid;
         bool has_gid;
         bool stopped;
+        bool doomed; /* SIGKILL is on its way */
 };
 
 static ssize_t slurp(const struct walk *w, pid_t pid, const char *file, char *buf, size_t cap) {
@@ -138,6 +143,7 @@ static bool look(const struct walk *w, pid_t pid, gid_t gid, struct seen *ret) {
         if (is_dead(buf, state))
                 return false;
         ret->stopped = state == 'T' || state == 't';
+        ret->doomed = strtoull(field(buf, "\nSigPnd:\t"), NULL, 16) & 1u << (SIGKILL - 1);
         ret->has_gid = gid && groups_have(field(buf, "\nGroups:\t"), gid);
         ret->ppid = (pid_t)strtol(field(buf, "\nPPid:\t"), NULL, 10);
         ret->pgid = (pid_t)strtol(field(buf, "\nNSpgid:\t"), NULL, 10);
@@ -149,7 +155,8 @@ static bool look(const struct walk *w, pid_t pid, gid_t gid, struct seen *ret) {
 
 /* Sets of pids. */
 static uint8_t kin[PIDS / 8] PLACED_SCRATCH;
-static uint8_t bystanders[PIDS / 8] PLACED_SCRATCH;
+static uint8_t paused[PIDS / 8] PLACED_SCRATCH;     /* none of the tree, and stopped by its own like */
+static uint8_t bystanders[PIDS / 8] PLACED_SCRATCH; /* none of the tree, and stopped by the agent */
 
 static bool has(const uint8_t *set, pid_t pid) {
         return pid > 0 && pid < PIDS && set[pid / 8] & 1u << pid % 8;
@@ -184,7 +191,7 @@ static bool is_member(const struct tree *t, const struct walk *w, pid_t pid, con
 }
 
 /* Without a gid, descent is looked for in passes, each of which may bring up children for the next. */
-static void find_kin(const struct tree *t) {
+static void find_kin(const struct tree *t, uint64_t until_us) {
         bool more = t->gid == 0;
 
         for (int i = 0; more && i < KIN_PASSES; i++) {
@@ -192,7 +199,7 @@ static void find_kin(const struct tree *t) {
                 pid_t pid;
 
                 more = false;
-                if (walk_init(&w) < 0)
+                if (walk_init(&w, until_us) < 0)
                         return;
                 while ((pid = walk_next(&w))) {
                         struct seen s;
@@ -206,44 +213,71 @@ static void find_kin(const struct tree *t) {
         }
 }
 
-/* --- signals ----------------------------------------------------------------------------------------- */
+/* --- what is done to each ------------------------------------------------------------------------------ */
 
-enum how { COUNT, EACH, STOP_RUNNING };
+struct visit {
+        const struct tree *t;
+        uint64_t until_us;
+        int signo; /* for each; 0: none */
+        int n;     /* how many there were */
+        int running;
+        pid_t last; /* the process group that was stopped last */
+};
+
+static void count_or_signal(struct visit *v, pid_t pid, const struct seen *s, bool member) {
+        (void)s;
+        if (!member)
+                return;
+        v->n++;
+        if (v->signo)
+                kill(pid, v->signo);
+}
 
 /* The whole group is the tree's, as a group is within a session, and the session's leader is the command or
  * descends from it. */
-static void stop(const struct tree *t, pid_t pid, const struct seen *s, pid_t *last) {
-        if (t->gid && s->pgid > 1 && s->pgid != *last)
+static void stop_running(struct visit *v, pid_t pid, const struct seen *s, bool member) {
+        if (!member && s->stopped)
+                add(paused, pid);
+        if (!member || s->stopped || s->doomed)
+                return;
+        v->running++;
+        if (v->t->gid && s->pgid > 1 && s->pgid != v->last)
                 kill(-s->pgid, SIGSTOP);
-        *last = s->pgid;
+        v->last = s->pgid;
         kill(pid, SIGSTOP);
 }
 
-/* Returns how many there are; only those that run, where they are to be stopped. */
-static int scan(const struct tree *t, enum how how, int signo) {
+static void kill_stopped(struct visit *v, pid_t pid, const struct seen *s, bool member) {
+        (void)s;
+        if (member) {
+                v->n++;
+                kill(pid, SIGKILL);
+        } else if (!has(paused, pid))
+                add(bystanders, pid);
+}
+
+/* 0, or -errno. */
+static int scan(struct visit *v,
+                void (*each)(struct visit *v, pid_t pid, const struct seen *s, bool member)) {
         struct walk w;
-        pid_t pid, last = 0;
-        int n = 0, r = walk_init(&w);
+        pid_t pid;
+        int r = walk_init(&w, v->until_us);
 
         if (r < 0)
                 return r;
         while ((pid = walk_next(&w))) {
                 struct seen s;
+                bool member;
 
-                if (!look(&w, pid, t->gid, &s) || !is_member(t, &w, pid, &s))
+                if (!look(&w, pid, v->t->gid, &s))
                         continue;
-                if (t->gid == 0)
+                member = is_member(v->t, &w, pid, &s);
+                if (member && v->t->gid == 0)
                         add(kin, pid);
-                if (how == STOP_RUNNING && s.stopped)
-                        continue;
-                n++;
-                if (how == EACH)
-                        kill(pid, signo);
-                else if (how == STOP_RUNNING)
-                        stop(t, pid, &s, &last);
+                each(v, pid, &s, member);
         }
         close(w.fd);
-        return n;
+        return 0;
 }
 
 static void forget_pids(const struct tree *t) {
@@ -251,40 +285,18 @@ static void forget_pids(const struct tree *t) {
                 forget(kin, sizeof(kin));
 }
 
-int tree_count(const struct tree *t) {
-        int n;
-
-        find_kin(t);
-        n = scan(t, COUNT, 0);
-        forget_pids(t);
-        return n;
-}
-
 int tree_signal(const struct tree *t, int signo) {
-        int n;
+        struct visit v = { .t = t, .until_us = now_us() + CALM_MAX_US, .signo = signo };
+        int r;
 
-        find_kin(t);
-        n = scan(t, EACH, signo);
+        find_kin(t, v.until_us);
+        r = scan(&v, count_or_signal);
         forget_pids(t);
-        return n;
+        return r < 0 ? r : v.n;
 }
 
-/* --- the last resort ---------------------------------------------------------------------------------- */
-
-/* Who runs and is none of the tree. */
-static void note_bystanders(const struct tree *t) {
-        struct walk w;
-        pid_t pid;
-
-        if (walk_init(&w) < 0)
-                return;
-        while ((pid = walk_next(&w))) {
-                struct seen s;
-
-                if (look(&w, pid, t->gid, &s) && !s.stopped && !is_member(t, &w, pid, &s))
-                        add(bystanders, pid);
-        }
-        close(w.fd);
+int tree_count(const struct tree *t) {
+        return tree_signal(t, 0);
 }
 
 /* Children before parents, which are older as a rule: so a parent that waits for stopped children sees none. */
@@ -296,26 +308,44 @@ static void wake_bystanders(void) {
         forget(bystanders, sizeof(bystanders));
 }
 
-/* Nobody forks meanwhile: a fork during kill(-1) fails or its child is among those that are stopped. Some system calls
- * of bystanders end with EINTR (man 7 signal). */
+/* Nobody forks meanwhile: in the kernel a fork fails once kill(-1) has reached its process, or the child is there
+ * before. And nobody else takes the processor. Bystanders notice it where a system call of theirs is one that ends
+ * with EINTR (man 7 signal). */
 static int kill_frozen(const struct tree *t) {
-        int n;
+        struct visit v = { .t = t, .until_us = UINT64_MAX };
+        int r;
 
-        note_bystanders(t);
         kill(-1, SIGSTOP);
-        find_kin(t);
-        n = scan(t, EACH, SIGKILL);
+        find_kin(t, v.until_us);
+        r = scan(&v, kill_stopped);
         wake_bystanders();
-        return n;
+        return r < 0 ? r : v.n;
+}
+
+/* 1: none of it runs, 0: some still do, or -errno. */
+static int calm(const struct tree *t, uint64_t until_us) {
+        struct visit v = { .t = t, .until_us = until_us };
+        int r;
+
+        do {
+                v.running = 0;
+                r = scan(&v, stop_running);
+        } while (r == 0 && v.running > 0 && now_us() < until_us);
+        return r < 0 ? r : now_us() < until_us;
 }
 
 int tree_kill(const struct tree *t) {
-        int n = 1;
+        uint64_t until_us = now_us() + CALM_MAX_US;
+        struct visit v = { .t = t, .until_us = UINT64_MAX, .signo = SIGKILL };
+        int r;
 
-        find_kin(t);
-        for (int i = 0; i < STOP_ROUNDS && n > 0; i++)
-                n = scan(t, STOP_RUNNING, 0);
-        n = n > 0 ? kill_frozen(t) : scan(t, EACH, SIGKILL);
+        find_kin(t, until_us);
+        r = calm(t, until_us);
+        if (r == 0)
+                v.n = kill_frozen(t);
+        else if (r > 0)
+                r = scan(&v, count_or_signal);
+        forget(paused, sizeof(paused));
         forget_pids(t);
-        return n;
+        return r < 0 ? r : v.n;
 }

@@ -81,7 +81,7 @@ static void kills_its_tree_alone(void **state) {
         start_ready(
                 r, 3, (struct exec_order){ .exec_id = "00000000000000ac" },
                 "trap '' TERM HUP INT; (setsid sleep 300 &); env -i setsid sh -c 'sleep 301; :' & "
-                "(env -i sleep 302 &); env -i setsid env -i setsid env -i sleep 303 & sleep 0.2; echo ready; sleep 304; :");
+                "(env -i sleep 302 &); env -i setsid env -i sleep 303 & sleep 0.2; echo ready; sleep 304; :");
         rig_send(r, FRAME_CANCEL, 0, 3, NULL, 0);
         e = wait_exited(r, 3);
         assert_int_equal(e.cause, CAUSE_CANCELLED);
@@ -117,7 +117,7 @@ static void breeder(void **state) {
                     " os.setsid()'");
         e = wait_exited(*state, 1);
         assert_int_equal(e.code, 0);
-        assert_in_range(e.background_left, 1, 3);
+        assert_true(e.background_left >= 1); /* each that the scan met */
         start_ready(*state, 2, (struct exec_order){ 0 },
                     "python3 -c 'import os, time\n"
                     "print(\"ready\", flush=True)\n"
@@ -127,8 +127,8 @@ static void breeder(void **state) {
         rig_send(*state, FRAME_CANCEL, 0, 2, NULL, 0);
         wait_exited(*state, 2);
         struct run x = session_run(*state, 3, "00000000000000ad",
-                                   "ps -eo args= | grep -c 'sleep(0.001)'");
-        run_equals(&x, 0, "1\n", ""); /* grep itself */
+                                   "ps -eo args= | grep -c 'sleep([0].001)'");
+        run_equals(&x, 1, "0\n", "");
 }
 
 static void terminal_and_detached(void **state) {
@@ -139,8 +139,9 @@ static void terminal_and_detached(void **state) {
                "stat -c %u $(tty); stty size; ps -o tpgid= -p $$ | grep -c $$");
         rig_collect(r, &x, 1);
         run_equals(&x, 0, "12345\r\n9 8\r\n1\r\n", "");
-        rig_sh(r, 2, (struct exec_order){ .detached = true }, "exec sleep 300");
-        rig_sh(r, 3, (struct exec_order){ 0 }, "sleep 301; :");
+        rig_sh(r, 2, (struct exec_order){ .detached = true, .exec_id = "00000000000000ab" },
+               "exec sleep 300");
+        rig_sh(r, 3, (struct exec_order){ .exec_id = "00000000000000ac" }, "sleep 301; :");
         close(r->fd);
         rig_accept(r);
         assert_int_equal(r->n_held, 1);

@@ -60,7 +60,7 @@ static void wait_for(struct rig *r, struct run *x, const char *text) {
 static const char whose[] =
         "stat -c %u:%a $(tty); stty size; ps -o tty=,tpgid= -p $$ | sed \"s/ $$\\$/ leader/\";"
         "for i in 0 1 2; do [ /proc/self/fd/$i -ef $(tty) ] && echo $i; done;"
-        "ls /proc/$$/fd | tr '\\n' ' '; echo; echo err >&2; exit 7";
+        "ls -x /proc/$$/fd; echo err >&2; exit 7";
 
 /* Prepared beforehand and forked alike. */
 static void whose_and_how_large(void **state) {
@@ -74,7 +74,7 @@ static void whose_and_how_large(void **state) {
                 p = strstr(x.out[0], "leader");
                 assert_non_null(p);
                 assert_memory_equal(x.out[0], "10000:620\r\n41 133\r\npts/", 23);
-                assert_string_equal(p, "leader\r\n0\r\n1\r\n2\r\n0 1 2 \r\nerr\r\n");
+                assert_string_equal(p, "leader\r\n0\r\n1\r\n2\r\n0  1  2\r\nerr\r\n");
                 assert_int_equal(x.end.code, 7);
                 assert_int_equal(x.end.cause, CAUSE_EXITED);
                 run_done(&x);
