@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "manager/exec.h"
 #include "manager/manager.h"
 #include "manager/session.h"
 

@@ -35,8 +35,45 @@ static void answer_done(struct client *c, const struct ask *a) {
 
 /* --- sessions ----------------------------------------------------------------------------------- */
 
+/* What is wrong with the request itself; false: it is refused. */
+static bool may_open(struct client *c, const struct ask *a, const struct pool *p) {
+        const struct config_profile *profile = p->profile;
+
+        if (!peer_profile_allowed(&c->peer, profile))
+                client_reject(c, EXIT_NOT_ALLOWED,
+                              "session open: uid %u may not use profile \"%s\": its allow_users or "
+                              "allow_groups decides",
+                              (unsigned)c->peer.uid, p->name);
+        else if (a->name[0] && !session_name_valid(a->name))
+                client_reject(c, EXIT_USAGE,
+                              "session open: \"%.64s\" cannot be a session's name: 1 to 64 letters, "
+                              "digits, \"_\", \"-\" and \".\", the first none of the last two",
+                              a->name);
+        else if (a->name[0] && session_find(c->m, a->name))
+                client_reject(c, EXIT_USAGE,
+                              "session open: the name \"%s\" is taken: choose another, or close that "
+                              "session",
+                              a->name);
+        else if (profile->session_ttl_max_ms && a->ttl_ms > profile->session_ttl_max_ms)
+                client_reject(c, EXIT_USAGE,
+                              "session open: a time to live of %llu s is over the limit of %llu s: ask "
+                              "for less, or raise session_ttl_max",
+                              (unsigned long long)a->ttl_ms / 1000,
+                              (unsigned long long)profile->session_ttl_max_ms / 1000);
+        else if (a->mounts && c->conn.passed < 0)
+                client_reject(c, EXIT_USAGE, "session open: no descriptor came with the mounts");
+        else if (a->mounts && !mounted_is_callers(c->conn.passed, c->peer.uid))
+                client_reject(
+                        c, EXIT_NOT_ALLOWED,
+                        "session open: the mounts come on something else than uid %u's own pair of "
+                        "packet sockets",
+                        (unsigned)c->peer.uid);
+        else
+                return true;
+        return false;
+}
+
 static void open_session(struct client *c, const struct ask *a) {
-        const struct config_profile *profile;
         const char *reason, *line;
         struct session *s;
         struct pool *p = pool_find(c->m, a->profile);
@@ -54,41 +91,16 @@ static void open_session(struct client *c, const struct ask *a) {
                               a->profile);
                 return;
         }
-        profile = p->profile;
-        if (!peer_profile_allowed(&c->peer, profile)) {
-                client_reject(c, EXIT_NOT_ALLOWED,
-                              "session open: uid %u may not use profile \"%s\": its allow_users or "
-                              "allow_groups decides",
-                              (unsigned)c->peer.uid, p->name);
+        if (!may_open(c, a, p))
                 return;
-        }
-        if (a->name[0] && !session_name_valid(a->name)) {
-                client_reject(c, EXIT_USAGE,
-                              "session open: \"%.64s\" cannot be a session's name: 1 to 64 letters, "
-                              "digits, \"_\", \"-\" and \".\", the first none of the last two",
-                              a->name);
-                return;
-        }
-        if (a->name[0] && session_find(c->m, a->name)) {
-                client_reject(c, EXIT_USAGE,
-                              "session open: the name \"%s\" is taken: choose another, or close that "
-                              "session",
-                              a->name);
-                return;
-        }
-        if (profile->session_ttl_max_ms && a->ttl_ms > profile->session_ttl_max_ms) {
-                client_reject(c, EXIT_USAGE,
-                              "session open: a time to live of %llu s is over the limit of %llu s: ask "
-                              "for less, or raise session_ttl_max",
-                              (unsigned long long)a->ttl_ms / 1000,
-                              (unsigned long long)profile->session_ttl_max_ms / 1000);
-                return;
-        }
         s = session_new(c, p, a->name, a->ttl_ms, a->labels, a->n_labels, &reason, &line);
         if (!s) {
                 client_reject(c, EXIT_SANDBOX, "rejected: session open: %s", line);
                 return;
         }
+        s->mounts = a->mounts;
+        if (a->mounts)
+                s->mount_fd = take_fd(&c->conn.passed);
         s->opener = c;
         s->opener_json = a->json;
         c->opening = s;
@@ -196,7 +208,7 @@ static const struct {
         unsigned fields;
         void (*handler)(struct client *c, const struct ask *a);
 } ops[] = {
-        [ASK_SESSION_OPEN] = { "session open", NAME | PROFILE | TTL | LABELS, open_session },
+        [ASK_SESSION_OPEN] = { "session open", NAME | PROFILE | TTL | LABELS | MOUNTS, open_session },
         [ASK_SESSION_CLOSE] = { "session close", NAME, close_session },
         [ASK_SESSION_LIST] = { "session list", ALL, list_sessions },
         [ASK_PS] = { "ps", NAME | ALL, ps },

@@ -207,6 +207,11 @@ void broker_done(struct broker *b) {
 }
 
 int broker_ask(struct broker *b, struct engine_msg *m, broker_answer *answer, void *userdata) {
+        return broker_ask_passing(b, m, -1, answer, userdata);
+}
+
+int broker_ask_passing(struct broker *b, struct engine_msg *m, int pass_fd, broker_answer *answer,
+                       void *userdata) {
         uint8_t buf[ENGINE_MSG_MAX];
         struct broker_request *q;
         ssize_t n;
@@ -224,7 +229,7 @@ int broker_ask(struct broker *b, struct engine_msg *m, broker_answer *answer, vo
         if (!q)
                 return -ENOMEM;
         *q = (struct broker_request){ .id = m->id, .answer = answer, .userdata = userdata };
-        r = engine_msg_send(b->fd, buf, (size_t)n, -1);
+        r = engine_msg_send(b->fd, buf, (size_t)n, pass_fd);
         if (r < 0) {
                 free(q);
                 return r;

@@ -57,6 +57,10 @@ void broker_done(struct broker *b);
  * returns 0; -errno: not sent, and not called. */
 int broker_ask(struct broker *b, struct engine_msg *m, broker_answer *answer, void *userdata);
 
+/* The same with a descriptor, which stays the caller's; -1: none. */
+int broker_ask_passing(struct broker *b, struct engine_msg *m, int pass_fd, broker_answer *answer,
+                       void *userdata);
+
 /* Asks for WELCOME again: the agent binary's hash may have changed with a reload of the broker. */
 void broker_greet(struct broker *b);
 

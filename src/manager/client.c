@@ -199,6 +199,7 @@ void clients_resume(struct manager *m) {
 
 static int on_frame(void *userdata, const struct frame *f) {
         struct client *c = userdata;
+        int r;
 
         /* POOL-STOP is written: nothing shall come behind it. */
         if (c->m->stopping && !c->answered)
@@ -209,6 +210,8 @@ static int on_frame(void *userdata, const struct frame *f) {
                 return 0;
         if (c->exec)
                 return exec_client_frame(c->exec, f);
+        if (f->type != FRAME_ASK)
+                conn_pass_none(&c->conn);
         switch (f->type) {
         case FRAME_EXEC:
                 return on_exec(c, f);
@@ -219,7 +222,9 @@ static int on_frame(void *userdata, const struct frame *f) {
                 c->channel = f->channel;
                 if (c->m->n_adopting > 0 && (f->type == FRAME_ATTACH || ask_needs_sessions(f)))
                         return put_off(c, f);
-                return f->type == FRAME_ASK ? ask_handle(c, f) : attach_handle(c, f);
+                r = f->type == FRAME_ASK ? ask_handle(c, f) : attach_handle(c, f);
+                conn_pass_none(&c->conn);
+                return r;
         default:
                 return -EPROTO;
         }
@@ -262,6 +267,7 @@ static void take(struct manager *m, int fd) {
         }
         LIST_INSERT_HEAD(&m->clients, c, link);
         m->n_clients++;
+        c->conn.passes = true;
         if (too_many(m, c->peer.uid)) {
                 c->greeted = true;
                 c->channel = 1;

@@ -80,14 +80,49 @@ static int digest(struct conn *c, uint8_t *buf, size_t len) {
         return r < 0 ? r : keep(c, buf + done, len - done);
 }
 
+/* As recv(), and keeps the first descriptor that comes along. Others are closed, by the kernel where there is no room
+ * for them: behind one there is, for a second, as the room is rounded up. */
+static ssize_t receive_passed(struct conn *c, uint8_t *buf, size_t cap) {
+        union {
+                struct cmsghdr head;
+                char room[CMSG_SPACE(sizeof(int))];
+        } control;
+        struct iovec iov = { buf, cap };
+        struct msghdr mh = { .msg_iov = &iov,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof(control) };
+        ssize_t n = recvmsg(c->fd, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        struct cmsghdr *h = n < 0 ? NULL : CMSG_FIRSTHDR(&mh);
+
+        if (!h || h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
+                return n;
+        for (size_t at = CMSG_LEN(0); at + sizeof(int) <= h->cmsg_len; at += sizeof(int)) {
+                int fd;
+
+                memcpy(&fd, (uint8_t *)h + at, sizeof(fd));
+                if (c->passed < 0)
+                        c->passed = fd;
+                else
+                        close_fd(fd);
+        }
+        return n;
+}
+
+void conn_pass_none(struct conn *c) {
+        c->passes = false;
+        c->passed = close_fd(c->passed);
+}
+
 static int receive(struct conn *c) {
-        size_t have = c->in_len;
+        size_t have = c->in_len, cap = sizeof(scratch) - have;
         ssize_t n;
 
         if (c->paused)
                 return 0;
         memcpy(scratch, c->in ? c->in : scratch, have);
-        n = recv(c->fd, scratch + have, sizeof(scratch) - have, MSG_DONTWAIT);
+        n = c->passes ? receive_passed(c, scratch + have, cap)
+                      : recv(c->fd, scratch + have, cap, MSG_DONTWAIT);
         if (n == 0)
                 return -ECONNRESET;
         if (n < 0)
@@ -159,6 +194,7 @@ int conn_init(struct conn *c, sd_event *event, int fd, enum frame_from peer,
         *c = (struct conn){ .fd = fd,
                             .peer = peer,
                             .events = EPOLLIN,
+                            .passed = -1,
                             .on_frame = on_frame,
                             .on_end = on_end,
                             .userdata = userdata };
@@ -173,6 +209,7 @@ void conn_done(struct conn *c) {
                 passing.to = NULL;
         c->source = sd_event_source_disable_unref(c->source);
         c->fd = close_fd(c->fd);
+        conn_pass_none(c);
         free(c->in);
         free(c->out);
         c->in = c->out = NULL;

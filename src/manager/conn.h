@@ -22,6 +22,8 @@ struct conn {
         bool overrun; /* the queue has reached its bound */
         bool full;    /* the socket has refused what is queued: the loop sends it on */
         bool widened; /* its socket was made larger */
+        bool passes;  /* one descriptor may come along */
+        int passed;   /* which is this; -1: none has. Whoever takes it leaves -1 */
         uint8_t *in;
         size_t in_len;
 
@@ -44,6 +46,9 @@ int conn_init(struct conn *c, sd_event *event, int fd, enum frame_from peer,
               int (*on_frame)(void *, const struct frame *), void (*on_end)(void *, int),
               void *userdata);
 void conn_done(struct conn *c);
+
+/* No descriptor may come along any more; one that came and was not taken is closed. */
+void conn_pass_none(struct conn *c);
 
 /* Sends or queues one frame. Errors show at the next turn of the loop, as on_end. */
 void conn_send(struct conn *c, uint8_t type, uint8_t flags, uint32_t channel, const void *payload,

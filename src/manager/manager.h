@@ -161,6 +161,7 @@ struct pool {
         uint8_t recipe[CONFIG_RECIPE];            /* with the agent's hash: what a sandbox must have */
         TAILQ_HEAD(sandboxes, sandbox) sandboxes; /* the one that became warm last at the end */
         unsigned n_warm, n_creating, n_busy, n_starting, n_scrubbing, n_leased;
+        unsigned n_mounting;      /* being made for a session alone */
         TAILQ_HEAD(, turn) turns; /* the users that wait, the one whose turn it is first */
         unsigned n_queue;         /* who waits */
         bool changed;             /* pools_settle() is to look at it */
@@ -211,6 +212,8 @@ const char *pool_reuse(const struct pool *p, char *ret_why, size_t cap);
 /* All that the profile has, in whatever state; of these, those that are being made. */
 unsigned supply_total(const struct pool *p);
 unsigned supply_coming(const struct pool *p);
+/* Can one be made now? Asks for the image where that is not there yet. */
+bool supply_ready(struct pool *p);
 /* Starts as many creations as are wanted now. */
 void supply_fill(struct pool *p);
 /* An attempt failed: @line says why. Backs off, and tells those who cannot be served. */
@@ -251,6 +254,8 @@ void queue_leave(struct waiter *w);
 void queue_served(struct waiter *w);
 /* A sandbox for one that waits. */
 void waiter_assign(struct waiter *w, struct sandbox *sb);
+/* The turn of one for which a sandbox is made: false where nothing can be done for it now. */
+bool waiter_make(struct waiter *w);
 /* Refuses, with this line, all that wait; without @all only those to whom no sandbox will come back. */
 void queue_refuse(struct pool *p, bool all, const char *reason, const char *line);
 

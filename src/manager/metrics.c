@@ -77,7 +77,7 @@ static void execs(FILE *f, const struct manager *m) {
                 sample(f, "exec_starts_total", p, "sandbox", "cold", p->stats.cold);
         }
         LIST_FOREACH(x, &m->execs, link)
-        running += x->state == EXEC_RUNNING;
+        running += x->state == EXEC_RUNNING && !x->attach;
         gauge(f, "execs_running", "Commands that run now.", running);
         family(f, "exec_start_latency_seconds", "histogram", "seconds",
                "From the request to the order to the sandbox.");

@@ -16,6 +16,7 @@
 #include "common/log.h"
 #include "manager/exec.h"
 #include "manager/manager.h"
+#include "manager/session.h"
 
 struct pool *pool_find(struct manager *m, const char *name) {
         struct pool *p;
@@ -60,6 +61,7 @@ static unsigned held_by(const struct pool *p, uid_t uid) {
 }
 
 bool pool_uid_full(const struct pool *p, uid_t uid) {
+        const struct session *s;
         const struct sandbox *sb;
         const struct pool *q;
         unsigned n = 0;
@@ -67,6 +69,8 @@ bool pool_uid_full(const struct pool *p, uid_t uid) {
         LIST_FOREACH(q, &p->m->pools, link)
         TAILQ_FOREACH(sb, &q->sandboxes, link)
         n += (sb->state == SANDBOX_BUSY || sb->state == SANDBOX_LEASED) && sb->owner == uid;
+        TAILQ_FOREACH(s, &p->m->sessions, link)
+        n += s->making && s->owner.uid == uid;
         return n >= p->profile->max_sandboxes;
 }
 
@@ -248,13 +252,19 @@ static bool step(struct pool *p) {
                 return false;
         TAILQ_FOREACH(t, &p->turns, link) {
                 struct sandbox *sb;
+                struct waiter *w;
 
-                if (pool_uid_full(p, t->uid) ||
-                    (!TAILQ_FIRST(&t->waiters)->session && pool_execs_full(p, t->uid)))
+                w = TAILQ_FIRST(&t->waiters);
+                if (pool_uid_full(p, t->uid) || (!w->session && pool_execs_full(p, t->uid)))
                         continue;
+                if (w->mounted) {
+                        if (waiter_make(w))
+                                return true;
+                        continue;
+                }
                 sb = pool_claim(p, t->uid);
                 if (sb) {
-                        waiter_assign(TAILQ_FIRST(&t->waiters), sb);
+                        waiter_assign(w, sb);
                         return true;
                 }
                 if (make_way(p, t))

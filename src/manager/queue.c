@@ -39,6 +39,10 @@ void waiter_assign(struct waiter *w, struct sandbox *sb) {
                 exec_assign(exec_of(w), sb);
 }
 
+bool waiter_make(struct waiter *w) {
+        return mounted_step(w->turn->pool, session_of(w));
+}
+
 static void refuse(struct waiter *w, const char *reason, const char *line) {
         if (w->session)
                 session_refuse(session_of(w), reason, line);

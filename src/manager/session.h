@@ -1,9 +1,11 @@
 /*
  * Sessions: sandboxes that are leased under a name to the user who opened them, for as long as they are used.
  *
- *     session.c        names, owners, quotas; opening, idling, closing; the commands in them
+ *     session.c        names, owners, quotas; opening, idling, closing
+ *     session_exec.c   the commands in them
  *     session_state.c  what is kept of each in a file, for the next manager
  *     session_list.c   what is shown of them
+ *     mounted.c        those with host folders in them
  *     detached.c       commands in them that nobody waits for
  *     adopt.c          the sessions of an earlier life
  *
@@ -55,11 +57,13 @@ struct session {
         struct pool *pool;
         struct sandbox *sandbox; /* NULL until it has one */
         char container[ENGINE_ID_LEN + 1];
-        uint64_t ttl_ms;  /* 0: for ever */
-        uint64_t opened;  /* seconds since 1970 */
-        uint64_t idle_ms; /* now_ms() when the last command in it ended */
-        bool mounts;
-        char **labels; /* "KEY=VALUE" */
+        uint64_t ttl_ms;       /* 0: for ever */
+        uint64_t opened;       /* seconds since 1970 */
+        uint64_t idle_ms;      /* now_ms() when the last command in it ended */
+        bool mounts;           /* host folders are in it */
+        int mount_fd;          /* on which they were written, until the broker has it; -1 */
+        struct making *making; /* while its sandbox is made for it alone (mounted.c) */
+        char **labels;         /* "KEY=VALUE" */
         uint32_t n_labels;
 
         struct client *
@@ -122,6 +126,16 @@ void session_exec_begun(struct session *s, struct exec *x);
 void session_exec_ended(struct session *s, struct exec *x);
 /* One that waits goes away. */
 void session_exec_left(struct session *s, struct exec *x);
+
+/* --- mounted.c ---------------------------------------------------------------------------------- */
+
+/* It is the turn of @s, which waits for a sandbox of its own: begins to make it, or makes room for it. False: nothing
+ * can be done now. */
+bool mounted_step(struct pool *p, struct session *s);
+/* It is not wanted any more. */
+void mounted_give_up(struct session *s);
+/* Is it one end of a pair of packet sockets that @uid has made? */
+bool mounted_is_callers(int fd, uid_t uid);
 
 /* --- detached.c --------------------------------------------------------------------------------- */
 

@@ -39,7 +39,7 @@ static void collect(const struct manager *m, struct all *a) {
                 a->waiting += p->n_queue;
         }
         LIST_FOREACH(x, &m->execs, link)
-        a->running += x->state == EXEC_RUNNING;
+        a->running += x->state == EXEC_RUNNING && !x->attach;
         stats_rejected(m, &a->rejected);
         audit_counts(m->audit, &a->audit);
         a->up_s = (now_ms() - m->started_ms) / 1000;

@@ -17,7 +17,8 @@
 #define RETRY_MAX_MS 30000
 
 unsigned supply_total(const struct pool *p) {
-        return p->n_warm + p->n_creating + p->n_starting + p->n_busy + p->n_scrubbing + p->n_leased;
+        return p->n_warm + p->n_creating + p->n_starting + p->n_busy + p->n_scrubbing + p->n_leased +
+               p->n_mounting;
 }
 
 unsigned supply_coming(const struct pool *p) {
@@ -124,20 +125,25 @@ static void image_answer(void *userdata, const struct engine_msg *m, int fd) {
                 supply_failed(p, m->type == ENGINE_FAILED ? m->text : "the broker answered nonsense");
 }
 
-void supply_fill(struct pool *p) {
+bool supply_ready(struct pool *p) {
         struct manager *m = p->m;
         struct broker *b = &m->broker;
         bool ready = !m->draining && p->profile && b->welcomed && m->swept && b->state == ENGINE_UP;
+        struct engine_msg ask = { .type = ENGINE_IMAGE, .profile = p->name };
 
-        if (!ready || now_ms() < p->retry_ms || wanted(p) == 0)
-                return;
-        if (!p->image_ready) {
-                struct engine_msg ask = { .type = ENGINE_IMAGE, .profile = p->name };
+        if (!ready || now_ms() < p->retry_ms)
+                return false;
+        if (!p->image_ready && !p->image_asked)
+                p->image_asked = broker_ask(b, &ask, image_answer, p) == 0;
+        return p->image_ready;
+}
 
-                if (!p->image_asked && broker_ask(b, &ask, image_answer, p) == 0)
-                        p->image_asked = true;
+void supply_fill(struct pool *p) {
+        struct manager *m = p->m;
+        struct broker *b = &m->broker;
+
+        if (wanted(p) == 0 || !supply_ready(p))
                 return;
-        }
         for (unsigned n = wanted(p); n > 0 && m->n_creating < CREATING_MAX; n--) {
                 struct engine_msg ask = { .type = ENGINE_CREATE, .profile = p->name, .hash = p->recipe };
                 struct creation *asked = calloc(1, sizeof(*asked));

@@ -31,7 +31,7 @@ static unsigned commands_in(const struct manager *m, const struct sandbox *sb) {
         unsigned n = 0;
 
         LIST_FOREACH(x, &m->execs, link)
-        n += x->state == EXEC_RUNNING && x->sandbox == sb;
+        n += x->state == EXEC_RUNNING && !x->attach && x->sandbox == sb;
         return n;
 }
 

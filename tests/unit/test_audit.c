@@ -185,6 +185,129 @@ static void test_scrub_and_suppressed_fields(void **state) {
         assert_string_equal(buf, "op=exec-suppressed uid=1000 id=1000 requests=17 ms=2500 seq=? hash=?");
 }
 
+/* Of those that an earlier life left open, the ones that are still alive. */
+static bool none(void *userdata, const struct audit_open_exec *o) {
+        (void)userdata;
+        (void)o;
+        return false;
+}
+
+static bool that_one(void *userdata, const struct audit_open_exec *o) {
+        return strcmp(o->exec_id, userdata) == 0;
+}
+
+/* What goes on in a session is the same command for the next life, and gets one end. */
+static void test_kept(void **state) {
+        const struct audit_end ok = { .cause = CAUSE_EXITED };
+        struct audit *a = opened();
+        struct audit_exec x = exec_of("1111111111111111", "sleep 1");
+        struct audit_exec y = exec_of("2222222222222222", "sleep 2");
+        struct audit_exec z = exec_of("3333333333333333", "sleep 3");
+        struct audit_open_exec o;
+        size_t i = 0;
+
+        (void)state;
+        exec_of("", "sleep 9");
+        y.detached = z.detached = true;
+        y.begun_us = 123456789;
+        y.session = z.session = "work";
+        assert_int_equal(audit_exec_start(a, &x), 0);
+        assert_int_equal(audit_exec_start(a, &y), 0);
+        assert_int_equal(audit_exec_start(a, &z), 0);
+        audit_free(a);
+        a = opened();
+        assert_int_equal(audit_recover(a, that_one, (void *)(uintptr_t)y.exec_id), 0);
+        assert_line(0, "UNKNOWN cid=89a93f85b752 cmd=\"sleep 9\" exec=1111111111111111");
+        assert_line(1, "UNKNOWN cid=89a93f85b752 cmd=\"sleep 9\" exec=3333333333333333");
+        assert_true(audit_open_next(a, &i, &o));
+        assert_string_equal(o.exec_id, y.exec_id);
+        assert_string_equal(o.session, "work");
+        assert_true(o.detached);
+        assert_int_equal(o.begun_us, 123456789);
+        i++;
+        assert_false(audit_open_next(a, &i, &o));
+        x = (struct audit_exec){ .open = &o };
+        i = 0;
+        assert_true(audit_open_next(a, &i, &o));
+        assert_int_equal(audit_exec_end(a, &x, &ok), 0);
+        assert_line(
+                2,
+                "POOL HIT=true rc=0 dur=0ms out=0L cid=89a93f85b752 cmd=\"sleep 9\" exec=2222222222222222");
+        i = 0;
+        assert_false(audit_open_next(a, &i, &o));
+        audit_free(a);
+}
+
+/* Nobody saw the end of it. */
+static void test_kept_in_vain(void **state) {
+        struct audit *a = opened();
+        struct audit_exec x = exec_of("1111111111111111", "sleep 1");
+        struct audit_open_exec o;
+        size_t i = 0;
+
+        (void)state;
+        x.detached = true;
+        assert_int_equal(audit_exec_start(a, &x), 0);
+        assert_true(audit_open_next(a, &i, &o));
+        assert_int_equal(audit_exec_unknown(a, &o), 0);
+        assert_line(0, "UNKNOWN cid=89a93f85b752 cmd=\"sleep 1\" exec=1111111111111111");
+        i = 0;
+        assert_false(audit_open_next(a, &i, &o));
+        audit_free(a);
+}
+
+static void test_session(void **state) {
+        struct audit *a = opened();
+        struct audit_session s = { .name = "work",
+                                   .container_id = "89a93f85b752aaaa",
+                                   .profile = "default",
+                                   .owner = { 1000, 4321, 7 } };
+        struct audit_caller root = { 0, 1, 2 };
+
+        (void)state;
+        assert_int_equal(audit_session_opened(a, &s), 0);
+        assert_int_equal(audit_session_closed(a, &s, "closed", &root), 0);
+        s.container_id = "";
+        assert_int_equal(audit_session_closed(a, &s, "idle", NULL), 0);
+        assert_line(
+                0,
+                "SESSION-OPEN cid=89a93f85b752 session=\"work\" uid=1000 profile=\"default\" seq=1 prev=");
+        assert_line(1, "SESSION-CLOSE cid=89a93f85b752 session=\"work\" uid=1000 profile=\"default\" "
+                       "reason=closed by=0 seq=2 prev=");
+        assert_line(
+                2,
+                "SESSION-CLOSE cid=? session=\"work\" uid=1000 profile=\"default\" reason=idle by=? seq=3 prev=");
+        audit_free(a);
+}
+
+static void test_session_fields(void **state) {
+        struct audit_session s = { .name = "a b",
+                                   .container_id = "89a93f85b752aaaa",
+                                   .profile = "default",
+                                   .owner = { 1000, 4321, 7 } };
+        struct audit_caller root = { 0, 1, 2 };
+        struct trail_stamp stamp = { 0 };
+        char buf[512];
+        struct text t;
+
+        (void)state;
+        text_init(&t, buf, sizeof(buf));
+        audit_fields_session(&t, &s, NULL, NULL, &stamp);
+        assert_string_equal(buf,
+                            "op=session-open uid=1000 id=1000 sauid=7 pid=4321 cid=\"89a93f85b752\" "
+                            "profile=\"default\" session=612062 seq=? hash=?");
+        text_init(&t, buf, sizeof(buf));
+        audit_fields_session(&t, &s, "closed", &root, &stamp);
+        assert_string_equal(buf,
+                            "op=session-close uid=1000 id=1000 sauid=7 pid=4321 cid=\"89a93f85b752\" "
+                            "profile=\"default\" session=612062 reason=closed by=0 seq=? hash=?");
+        text_init(&t, buf, sizeof(buf));
+        audit_fields_session(&t, &s, "lost", NULL, &stamp);
+        assert_string_equal(buf,
+                            "op=session-close uid=1000 id=1000 sauid=7 pid=4321 cid=\"89a93f85b752\" "
+                            "profile=\"default\" session=612062 reason=lost by=? seq=? hash=?");
+}
+
 static void test_recover(void **state) {
         const struct audit_end ok = { .cause = CAUSE_EXITED };
         struct audit *a = opened();
@@ -208,11 +331,11 @@ static void test_recover(void **state) {
         assert_int_equal(pwrite(fd, "X", 1, 2 * 512 + 30), 1);
         close(fd);
         a = opened();
-        assert_int_equal(audit_recover(a), 0);
+        assert_int_equal(audit_recover(a, none, NULL), 0);
         assert_line(1, "UNKNOWN cid=89a93f85b752 cmd=\"sleep 9\" exec=1111111111111111 uid=1000 "
                        "profile=\"default\" cause=unknown seq=2 prev=");
         assert_line(2, "UNKNOWN cid=? cmd=\"\" exec=? uid=4294967295 profile=\"?\" cause=unknown seq=3");
-        assert_int_equal(audit_recover(a), 0);
+        assert_int_equal(audit_recover(a, none, NULL), 0);
         assert_string_equal(line(3), "");
         audit_free(a);
 }
@@ -231,7 +354,7 @@ static void test_unfinished_slot(void **state) {
         assert_int_equal(pwrite(fd, nothing, 8, 512 - 8), 8);
         close(fd);
         a = opened();
-        assert_int_equal(audit_recover(a), 0);
+        assert_int_equal(audit_recover(a, none, NULL), 0);
         assert_string_equal(line(0), "");
         audit_free(a);
 }
@@ -256,7 +379,7 @@ static void test_many_open(void **state) {
         }
         audit_free(a);
         a = opened();
-        assert_int_equal(audit_recover(a), 0);
+        assert_int_equal(audit_recover(a, none, NULL), 0);
         assert_line(149, "POOL HIT=true");
         for (int i = 0; i < 150; i++)
                 assert_line(150 + i, "UNKNOWN cid=89a93f85b752 cmd=\"sleep 1\" exec=0000000000000");
@@ -400,6 +523,10 @@ int main(void) {
                 TEST(test_lines),
                 TEST(test_scrub_and_suppressed),
                 cmocka_unit_test(test_scrub_and_suppressed_fields),
+                TEST(test_kept),
+                TEST(test_kept_in_vain),
+                TEST(test_session),
+                cmocka_unit_test(test_session_fields),
                 TEST(test_recover),
                 TEST(test_unfinished_slot),
                 TEST(test_many_open),

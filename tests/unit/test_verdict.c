@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "manager/exec.h"
 #include "manager/manager.h"
 #include "manager/verdict.h"
 
