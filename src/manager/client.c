@@ -151,7 +151,7 @@ static int on_status(struct client *c, const struct frame *f) {
                               (unsigned)c->peer.uid);
                 return 0;
         }
-        text = status_text(c->m, f->payload[0], &len);
+        text = status_text(c->m, c->peer.uid, f->payload[0], &len);
         if (!text)
                 abort();
         client_answer(c, FRAME_STATUS, text, len);

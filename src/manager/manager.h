@@ -366,8 +366,8 @@ bool ask_needs_sessions(const struct frame *f);
 
 /* --- status.c, layers.c ------------------------------------------------------------------------ */
 
-/* The whole answer, allocated; NULL when out of memory. */
-char *status_text(struct manager *m, bool as_json, size_t *ret_len);
+/* The whole answer to @uid, allocated; NULL when out of memory. */
+char *status_text(struct manager *m, uid_t uid, bool as_json, size_t *ret_len);
 /* One line for systemctl status, where systemd runs and it has changed. */
 void status_notify(struct manager *m);
 

@@ -8,6 +8,7 @@
 #include "common/engine_info.h"
 #include "common/jsonw.h"
 #include "manager/manager.h"
+#include "manager/session.h"
 
 static const char *engine_state(const struct manager *m) {
         switch (m->broker.state) {
@@ -66,10 +67,11 @@ static void text_pool(FILE *f, const struct pool *p) {
                 return;
         reuse = pool_reuse(p, why, sizeof(why));
         fprintf(f,
-                "pool %s: %u of %u warm, %u starting, %u busy, %u waiting; image %s, reuse %s%s%s%s\n",
-                p->name, p->n_warm, p->profile->size, p->n_starting + p->n_creating,
-                p->n_busy + p->n_scrubbing, p->n_queue, p->profile->image, reuse, why[0] ? " (" : "",
-                why, why[0] ? ")" : "");
+                "pool %s: %u of %u warm, %u starting, %u busy, %u leased, %u waiting; image %s, reuse "
+                "%s%s%s%s\n",
+                p->name, p->n_warm, p->profile->size, p->n_starting + p->n_creating + p->n_mounting,
+                p->n_busy + p->n_scrubbing, p->n_leased, p->n_queue, p->profile->image, reuse,
+                why[0] ? " (" : "", why, why[0] ? ")" : "");
         if (p->n_scrubs)
                 fprintf(f, "  %" PRIu64 " scrubs, %" PRIu64 " not proved clean\n", p->n_scrubs,
                         p->n_scrubs_failed);
@@ -80,7 +82,39 @@ static void text_pool(FILE *f, const struct pool *p) {
                         layers[i].why);
 }
 
-static void text(FILE *f, struct manager *m) {
+static unsigned n_sessions(const struct manager *m) {
+        const struct session *s;
+        unsigned n = 0;
+
+        TAILQ_FOREACH(s, &m->sessions, link)
+        n++;
+        return n;
+}
+
+/* All are counted; more of one is said to its owner, and to root. */
+static bool may_see(const struct session *s, uid_t uid) {
+        return uid == 0 || s->owner.uid == uid;
+}
+
+static void text_sessions(FILE *f, const struct manager *m, uid_t uid) {
+        const struct session *s;
+        bool head = false;
+
+        fprintf(f, "sessions: %u\n", n_sessions(m));
+        TAILQ_FOREACH(s, &m->sessions, link) {
+                if (!may_see(s, uid))
+                        continue;
+                fputs("  ", f);
+                if (!head) {
+                        session_line_head(f);
+                        fputs("  ", f);
+                }
+                head = true;
+                session_line(f, s);
+        }
+}
+
+static void text(FILE *f, struct manager *m, uid_t uid) {
         char version[128], api[32];
         struct pool *p;
 
@@ -107,6 +141,7 @@ static void text(FILE *f, struct manager *m) {
         warnings(m, say_warning, f);
         LIST_FOREACH(p, &m->pools, link)
         text_pool(f, p);
+        text_sessions(f, m, uid);
         fputs("accepted, not enforced in this version:\n", f);
         config_unenforced(m->config, say_line, f);
 }
@@ -143,9 +178,10 @@ static void jsonw_pool(struct jsonw *j, const struct pool *p) {
         field_str(j, "reuse_why", why[0] ? why : NULL);
         field_uint(j, "size", p->profile->size);
         field_uint(j, "warm", p->n_warm);
-        field_uint(j, "starting", p->n_starting + p->n_creating);
+        field_uint(j, "starting", p->n_starting + p->n_creating + p->n_mounting);
         field_uint(j, "busy", p->n_busy);
         field_uint(j, "scrubbing", p->n_scrubbing);
+        field_uint(j, "leased", p->n_leased);
         field_uint(j, "waiting", p->n_queue);
         field_uint(j, "scrubs", p->n_scrubs);
         field_uint(j, "scrubs_failed", p->n_scrubs_failed);
@@ -163,7 +199,8 @@ static void jsonw_pool(struct jsonw *j, const struct pool *p) {
         jsonw_object_end(j);
 }
 
-static void as_json(struct jsonw *j, struct manager *m) {
+static void as_json(struct jsonw *j, struct manager *m, uid_t uid) {
+        const struct session *s;
         char version[128], api[32];
         struct audit_counts counts;
         struct pool *p;
@@ -204,6 +241,13 @@ static void as_json(struct jsonw *j, struct manager *m) {
         LIST_FOREACH(p, &m->pools, link)
         jsonw_pool(j, p);
         jsonw_array_end(j);
+        field_uint(j, "sessions_open", n_sessions(m));
+        jsonw_key(j, "sessions");
+        jsonw_array(j);
+        TAILQ_FOREACH(s, &m->sessions, link)
+        if (may_see(s, uid))
+                session_json(j, s);
+        jsonw_array_end(j);
         jsonw_key(j, "unenforced");
         jsonw_array(j);
         config_unenforced(m->config, jsonw_line, j);
@@ -237,7 +281,7 @@ void status_notify(struct manager *m) {
         sd_notifyf(0, "STATUS=%s", line);
 }
 
-char *status_text(struct manager *m, bool json, size_t *ret_len) {
+char *status_text(struct manager *m, uid_t uid, bool json, size_t *ret_len) {
         char *buf = NULL;
         struct jsonw j;
         FILE *f = open_memstream(&buf, ret_len);
@@ -246,10 +290,10 @@ char *status_text(struct manager *m, bool json, size_t *ret_len) {
                 return NULL;
         if (json) {
                 jsonw_init_file(&j, f);
-                as_json(&j, m);
+                as_json(&j, m, uid);
                 fputc('\n', f);
         } else
-                text(f, m);
+                text(f, m, uid);
         if (fclose(f) != 0) {
                 free(buf);
                 return NULL;

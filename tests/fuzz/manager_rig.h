@@ -387,7 +387,7 @@ static inline void rig_reload(struct rig *r, unsigned which) {
 
 static inline void rig_status(struct rig *r, bool as_json) {
         size_t len;
-        char *text = status_text(&r->m, as_json, &len);
+        char *text = status_text(&r->m, FIRST_UID, as_json, &len);
 
         check(text && len > 0 && strlen(text) == len && text[len - 1] == '\n');
         free(text);

@@ -350,13 +350,15 @@ it_case "the pool's stop is recorded" pool_stop
 chain() {
 	python3 - "$TRAIL" <<-'END'
 		import hashlib, re, sys
-		tail = r' exec=(?:[0-9a-f]{16}|\?) uid=\d+ profile="[^"]*" cause=[a-z_]+(?: cmd_len=\d+)?'
+		tail = r' exec=(?:[0-9a-f]{16}|\?) uid=\d+ profile="[^"]*"(?: session="[^"]*")? cause=[a-z_]+(?: cmd_len=\d+)?'
 		event = re.compile(
 		    r'(?:(?:POOL HIT=true|COLD DONE) rc=\d+ dur=\d+ms out=\d+L cid=[0-9a-f]{12} cmd="[^"]*"'
 		    + tail + r'(?: truncated=true)?'
 		    r'|REJECTED (?:\d+B|[a-z_]+) cmd="[^"]*"' + tail + r' reason=[a-z_]+'
 		    r'|SCRUB ok=(?:true|false) dur=\d+ms cid=[0-9a-f]{12} exec=[0-9a-f]{16} check=[a-z_]+'
 		    r' emptied=(?:true|false) us=\d+(?: place="[^"]*")?'
+		    r'|SESSION-OPEN cid=[0-9a-f]{12} session="[^"]*" uid=\d+ profile="[^"]*"'
+		    r'|SESSION-CLOSE cid=[0-9a-f]{12} session="[^"]*" uid=\d+ profile="[^"]*" reason=[a-z]+ by=(?:\d+|\?)'
 		    r'|SUPPRESSED requests=\d+ dur=\d+ms uid=\d+'
 		    r'|UNKNOWN cid=(?:[0-9a-f]{12}|\?) cmd="[^"]*"' + tail +
 		    r'|POOL-ST(?:ART|OP) containers=\d+)')

@@ -262,6 +262,11 @@ static void others(void) {
         put("TRUSTED_APP",
             HEAD "op=scrub-failed exec=\"aa\" cid=\"89a93f85b752\" check=files place=\"/tmp\"" STAMP TAIL
                  "failed'");
+        put("TRUSTED_APP", HEAD "op=session-open " WHO " session=\"work\"" STAMP TAIL "success'");
+        put("TRUSTED_APP",
+            HEAD "op=session-close " WHO " session=\"work\" reason=closed by=0" STAMP TAIL "success'");
+        put("TRUSTED_APP",
+            HEAD "op=session-close " WHO " session=\"work\" reason=lost by=?" STAMP TAIL "failed'");
         put("TRUSTED_APP", HEAD "op=pool-start containers=3" STAMP TAIL "success'");
         put("TRUSTED_APP", HEAD "op=trail-open seq=? hash=?" TAIL "success'");
         put("TRUSTED_APP", HEAD "op=from-the-future new=1" TAIL "success'");
@@ -274,7 +279,10 @@ static void test_other_events(void **state) {
         (void)state;
         others();
         assert_int_equal(review(NULL), 0);
-        assert_int_equal(out_lines(), 8);
+        assert_int_equal(out_lines(), 11);
+        has(" opened               -  session work opened\n");
+        has(" closed               -  session work closed by uid 0\n");
+        has(" lost                 -  session work closed\n");
         has(" refused: too_long ");
         has(" suppressed           -  512 requests in 2.750s over limits.exec_rate\n");
         has(" not clean            -  check files at /tmp after exec aa\n");
@@ -287,7 +295,12 @@ static void test_other_events(void **state) {
         has("\"uid\":60124,\"user\":\"60124\",\"login_uid\":1000,\"account\":\"_hermes-engine\",\"group\":\"docker\","
             "\"reason\":\"added\"");
         assert_int_equal(REVIEW((char[]){ "--failed" }), 0);
-        assert_int_equal(out_lines(), 4);
+        assert_int_equal(out_lines(), 5);
+        assert_int_equal(REVIEW((char[]){ "--session" }, (char[]){ "work" }, (char[]){ "--json" }), 0);
+        assert_int_equal(out_lines(), 3);
+        has("{\"event\":\"session\",\"op\":\"session-close\",");
+        has("\"session\":\"work\",\"reason\":\"closed\",\"closed_by\":\"0\"");
+        has("\"session\":\"work\",\"reason\":\"lost\",\"closed_by\":null");
 }
 
 static void test_times(void **state) {

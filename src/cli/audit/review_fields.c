@@ -37,6 +37,7 @@ static const struct row rows[] = {
         AT(WORD, "reason", reason),
         AT(NUMBER64, "bytes", bytes),
         AT(WORD, "check", check),
+        AT(WORD, "by", by),
         AT(TEXT, "place", place),
         AT(NUMBER64, "requests", requests),
         AT(NUMBER64, "ms", ms),
@@ -56,6 +57,7 @@ static const struct {
         { "pool-stop", REVIEW_POOL_STOP },       { "exec-start", REVIEW_EXEC_START },
         { "exec-end", REVIEW_EXEC_END },         { "exec-rejected", REVIEW_EXEC_REJECTED },
         { "scrub-failed", REVIEW_SCRUB_FAILED }, { "exec-suppressed", REVIEW_EXEC_SUPPRESSED },
+        { "session-open", REVIEW_SESSION_OPEN }, { "session-close", REVIEW_SESSION_CLOSE },
 };
 
 static bool number(const char *s, uint64_t max, uint64_t *ret) {
@@ -216,6 +218,10 @@ bool review_fields_complete(const struct review_record *r) {
                 return r->reason[0] && r->stamped;
         case REVIEW_EXEC_SUPPRESSED:
                 return r->uid != REVIEW_NO_ID && r->stamped;
+        case REVIEW_SESSION_OPEN:
+                return r->uid != REVIEW_NO_ID && r->session.p && r->stamped;
+        case REVIEW_SESSION_CLOSE:
+                return r->uid != REVIEW_NO_ID && r->session.p && r->reason[0] && r->stamped;
         case REVIEW_SCRUB_FAILED:
         case REVIEW_POOL_START:
         case REVIEW_POOL_STOP:

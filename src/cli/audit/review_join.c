@@ -141,6 +141,9 @@ static enum review_kind kind_of(enum review_op op) {
                 return REVIEW_REFUSED;
         case REVIEW_EXEC_SUPPRESSED:
                 return REVIEW_SUPPRESSED;
+        case REVIEW_SESSION_OPEN:
+        case REVIEW_SESSION_CLOSE:
+                return REVIEW_SESSION;
         case REVIEW_SCRUB_FAILED:
                 return REVIEW_UNCLEAN;
         case REVIEW_TRAIL_OPEN:

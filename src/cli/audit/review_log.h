@@ -24,6 +24,8 @@ enum review_op {
         REVIEW_EXEC_REJECTED,
         REVIEW_SCRUB_FAILED,
         REVIEW_EXEC_SUPPRESSED,
+        REVIEW_SESSION_OPEN,
+        REVIEW_SESSION_CLOSE,
         REVIEW_HELPER /* any record of hermes-docker-enable */
 };
 
@@ -48,6 +50,7 @@ struct review_record {
         char user[REVIEW_WORD];      /* the name that auditd wrote behind the record, or "" */
         struct review_bytes profile, session, command, place, account, group;
         char pool[REVIEW_WORD], cause[REVIEW_WORD], reason[REVIEW_WORD], check[REVIEW_WORD];
+        char by[REVIEW_WORD]; /* the uid that closed a session; "?": nobody asked for it */
         int rc;               /* -1: none, or not known */
         uint64_t command_len; /* of the whole command; 0: ->command is all of it */
         char sha256[REVIEW_HASH + 1];

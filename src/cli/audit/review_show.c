@@ -87,6 +87,9 @@ static void how(const struct review_event *e, char *buf, size_t cap) {
         case REVIEW_SUPPRESSED:
                 snprintf(buf, cap, "suppressed");
                 break;
+        case REVIEW_SESSION:
+                snprintf(buf, cap, "%s", r->op == REVIEW_SESSION_OPEN ? "opened" : r->reason);
+                break;
         case REVIEW_UNCLEAN:
                 snprintf(buf, cap, "not clean");
                 break;
@@ -137,6 +140,13 @@ static void what(struct text *t, const struct review_event *e) {
         case REVIEW_SUPPRESSED:
                 text_addf(t, "%" PRIu64 " requests in %" PRIu64 ".%03us over limits.exec_rate",
                           r->requests, r->ms / 1000, (unsigned)(r->ms % 1000));
+                break;
+        case REVIEW_SESSION:
+                text_addf(t, "session ");
+                show_bytes(t, &r->session);
+                text_addf(t, r->op == REVIEW_SESSION_OPEN ? " opened" : " closed");
+                if (r->by[0] && r->by[0] != '?')
+                        text_addf(t, " by uid %s", r->by);
                 break;
         case REVIEW_UNCLEAN:
                 text_addf(t, "check %s", r->check);
@@ -260,6 +270,7 @@ static const char *event_word(const struct review_event *e) {
                 [REVIEW_EXEC] = "exec",
                 [REVIEW_REFUSED] = "refused",
                 [REVIEW_SUPPRESSED] = "suppressed",
+                [REVIEW_SESSION] = "session",
                 [REVIEW_UNCLEAN] = "unclean",
                 [REVIEW_POOL] = "pool",
                 [REVIEW_GRANT] = "helper",
@@ -306,6 +317,14 @@ static void put_rest(struct jsonw *j, const struct review_event *e) {
         case REVIEW_SUPPRESSED:
                 jsonw_key_uint(j, "requests", true, r->requests);
                 jsonw_key_uint(j, "burst_ms", true, r->ms);
+                break;
+        case REVIEW_SESSION:
+                jsonw_key_uint(j, "pid", r->pid > 0, r->pid);
+                key_str(j, "sandbox", r->cid);
+                key_bytes(j, "profile", &r->profile);
+                key_bytes(j, "session", &r->session);
+                key_str(j, "reason", r->reason);
+                key_str(j, "closed_by", r->by);
                 break;
         case REVIEW_UNCLEAN:
                 key_str(j, "exec_id", r->exec);
