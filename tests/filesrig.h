@@ -27,7 +27,7 @@ static inline void tool_args(struct tool *t, const struct exec_request *r) {
              "the request");
         must(r->profile[0] == '\0' && r->workdir[0] == '\0' && r->n_args < 62, "the request");
         wire_in_init(&in, r->args_wire, r->strings_len);
-        t->argv[0] = (char *)FILES_ARGV0;
+        t->argv[0] = (char *)FILES_NAME;
         for (uint32_t i = 0; i < r->n_args; i++)
                 t->argv[i + 1] = (char *)wire_get_str(&in, PROTO_EXEC_MAX);
         t->argv[r->n_args + 1] = NULL;

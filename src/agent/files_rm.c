@@ -1,9 +1,10 @@
 /*
  * rm: without recursion and without following a link. What could not be removed has its line, and the folders above it
- * stay without one.
+ * stay without one. A folder that is too deep for the stack is moved to the front, so that any depth can be removed.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +15,8 @@
 #include "common/filepath.h"
 #include "common/pack.h"
 #include "common/walk.h"
+
+#define LEVELS 64
 
 struct rm_level {
         int fd;
@@ -27,7 +30,9 @@ struct rm {
         bool failed;
         struct filepath path;
         unsigned depth;
-        struct rm_level levels[ARCHIVE_DEPTH_MAX];
+        unsigned moved; /* folders, over all */
+        bool again;     /* one was moved since the first folder was read */
+        struct rm_level levels[LEVELS];
 };
 
 static void keep(struct rm *r, const char *why) {
@@ -37,12 +42,23 @@ static void keep(struct rm *r, const char *why) {
                 r->levels[r->depth - 1].kept = true;
 }
 
+/* Into the folder where it began, which is then read again. */
+static void move_to_front(struct rm *r, int dir, const char *in_dir) {
+        char name[40];
+
+        snprintf(name, sizeof(name), ".hermes-rm-%u", r->moved++);
+        if (renameat(dir, in_dir, r->levels[0].fd, name) < 0)
+                keep(r, strerror(errno));
+        else
+                r->again = true;
+}
+
 static void enter(struct rm *r, int dir, const char *in_dir, size_t path_len) {
         struct rm_level *l = &r->levels[r->depth];
         int fd;
 
-        if (r->depth == ARCHIVE_DEPTH_MAX) {
-                keep(r, "too many folders within folders");
+        if (r->depth == LEVELS) {
+                move_to_front(r, dir, in_dir);
                 filepath_pop(&r->path, path_len);
                 return;
         }
@@ -100,7 +116,10 @@ static void remove_tree(struct rm *r, const char *top) {
 
                 if (name)
                         remove_entry(r, l->fd, name);
-                else {
+                else if (r->depth == 1 && r->again && lseek(l->fd, 0, SEEK_SET) == 0) {
+                        r->again = false;
+                        l->names.at = l->names.len = 0;
+                } else {
                         if (l->names.error)
                                 keep(r, strerror(-l->names.error));
                         leave(r, top);
