@@ -13,10 +13,11 @@ static const char *lines; /* on stderr, with what NULs they have */
 static size_t n_lines;
 static bool endless; /* the last record, a DATA of FRAME_PAYLOAD_MAX bytes in all, again and again */
 
-static bool try_put(struct peer *p, const void *payload, size_t len) {
+/* False: the client has gone, as it may. */
+static bool try_put(struct peer *p, uint8_t type, const void *payload, size_t len) {
         static uint8_t frame[FRAME_MAX];
 
-        frame_put_header(frame, FRAME_STDOUT, 0, 1, (uint32_t)len);
+        frame_put_header(frame, type, 0, 1, (uint32_t)len);
         memcpy(frame + FRAME_HEADER, payload, len);
         for (size_t done = 0; done < FRAME_HEADER + len;) {
                 ssize_t n = send(p->fd, frame + done, FRAME_HEADER + len - done, MSG_NOSIGNAL);
@@ -31,6 +32,7 @@ static bool try_put(struct peer *p, const void *payload, size_t len) {
 static void m_stream(struct peer *p) {
         static uint8_t buf[FRAME_PAYLOAD_MAX];
         struct result end = a_result();
+        uint8_t last[2048];
         ssize_t n;
 
         must(take_request(p).files, "the request");
@@ -39,16 +41,16 @@ static void m_stream(struct peer *p) {
         if (n_lines > 0)
                 put(p, FRAME_STDERR, 1, lines, n_lines);
         for (off_t at = 0; (n = pread(stream_fd, buf, sizeof(buf), at)) > 0; at += n)
-                if (!try_put(p, buf, (size_t)n))
+                if (!try_put(p, FRAME_STDOUT, buf, (size_t)n))
                         return;
         if (endless) {
                 memset(buf, 'x', sizeof(buf));
                 memcpy(buf, (uint8_t[]){ ARCHIVE_DATA, 0xfb, 0xff, 0, 0 }, ARCHIVE_HEADER);
-                while (try_put(p, buf, sizeof(buf)))
+                while (try_put(p, FRAME_STDOUT, buf, sizeof(buf)))
                         ;
                 return;
         }
-        put_result(p, &end);
+        try_put(p, FRAME_RESULT, last, (size_t)result_encode(&end, last, sizeof(last)));
 }
 
 static void begin(void) {
