@@ -8,16 +8,29 @@ _hermes_sandbox_profiles() {
 		sed -n '/^profiles:/,/^[a-z]/s/^  "\([a-z0-9_-]*\)":.*/\1/p'
 }
 
-# _hermes_sandbox_value OPTION CUR: what may stand behind it. 1: it takes no value.
+# The caller's sessions, and the ids of his commands. Quick, and nothing where no manager answers.
+_hermes_sandbox_sessions() { command hermes-sandbox session list 2>/dev/null </dev/null | sed '1d; s/ .*//'; }
+_hermes_sandbox_ids() { command hermes-sandbox ps 2>/dev/null </dev/null | sed '1d; s/ .*//'; }
+
+# _hermes_sandbox_value OPTION CUR COMMAND: what may stand behind it. 1: it takes no value.
 _hermes_sandbox_value() {
+	case $3,$1 in
+	kill,-s | kill,--signal) mapfile -t COMPREPLY < <(compgen -W 'TERM INT HUP QUIT KILL USR1 USR2 STOP CONT' -- "$2") && return ;;
+	logs,-n | logs,--lines) COMPREPLY=() && return ;;
+	audit,--session) COMPREPLY=() && return ;;
+	logs,-[a-z] | ls,-[a-z] | rm,-[a-z] | cp,-[a-z]) return 1 ;;
+	esac
 	case $1 in
 	--socket | --script | --log | --trail | --manager) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
 	--config-dir) mapfile -t COMPREPLY < <(compgen -d -- "$2") ;;
+	--session) mapfile -t COMPREPLY < <(compgen -W "$(_hermes_sandbox_sessions)" -- "$2") ;;
+	--mount) mapfile -t COMPREPLY < <(compgen -d -S : -- "$2") && compopt -o nospace 2>/dev/null ;;
+	--offset | --stdout-offset | --stderr-offset) mapfile -t COMPREPLY < <(compgen -W 'end' -- "$2") ;;
 	--profile) mapfile -t COMPREPLY < <(compgen -W "$(_hermes_sandbox_profiles)" -- "$2") ;;
 	--user | --account) mapfile -t COMPREPLY < <(compgen -u -- "$2") ;;
 	--since | --until) mapfile -t COMPREPLY < <(compgen -W 'today yesterday' -- "$2") ;;
 	-e | --env) mapfile -t COMPREPLY < <(compgen -v -- "$2") ;;
-	-w | --workdir | --timeout | --session | --exec) COMPREPLY=() ;;
+	-w | --workdir | --timeout | --exec | --ttl | --label | --max-size) COMPREPLY=() ;;
 	*) return 1 ;;
 	esac
 	case $1 in --socket | --script | --log | --trail | --manager | --config-dir) compopt -o filenames 2>/dev/null ;; esac
@@ -27,8 +40,29 @@ _hermes_sandbox_value() {
 _hermes_sandbox_options() {
 	case $1 in
 	'') echo '--help -h --version --socket' ;;
-	exec) echo '--help -h --profile -e --env -w --workdir -i --stdin --script --timeout --json' ;;
-	status) echo '--help -h --json' ;;
+	exec)
+		echo '--help -h --profile --session --open -d --detach -e --env -w --workdir -i --stdin -t --tty --script'
+		echo '--timeout --json'
+		;;
+	session)
+		case $2 in
+		open) echo '--help -h --profile --ttl --label --mount --json' ;;
+		list) echo '--help -h --all --json' ;;
+		close) echo '--help -h --json' ;;
+		*) echo '--help -h --profile --ttl --label --mount --all --json' ;;
+		esac
+		;;
+	ps) echo '--help -h --all --json' ;;
+	attach) echo '--help -h --offset --stdout-offset --stderr-offset --json' ;;
+	kill) echo '--help -h -s --signal' ;;
+	cp) echo '--help -h -r --max-size --timeout' ;;
+	cat) echo '--help -h --timeout' ;;
+	ls) echo '--help -h -l -a' ;;
+	rm) echo '--help -h -r -f' ;;
+	status | stats | wait) echo '--help -h --json' ;;
+	top) echo '--help -h --once --all --json' ;;
+	metrics) echo '--help -h --http' ;;
+	logs) echo '--help -h -f --follow -n --lines' ;;
 	start | stop) echo '--help -h --no-systemd' ;;
 	config) echo '--help -h --config-dir' ;;
 	audit)
@@ -39,9 +73,15 @@ _hermes_sandbox_options() {
 	esac
 }
 
+# Sessions with a colon behind them, for cp and its like, whose paths follow at once.
+_hermes_sandbox_remote() {
+	mapfile -t COMPREPLY < <(compgen -S : -W "$(_hermes_sandbox_sessions)" -- "$1")
+	compopt -o nospace 2>/dev/null
+}
+
 _hermes_sandbox() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command='' operand=0 i
-	local commands='exec status start stop config audit version help'
+	local commands='exec session ps attach wait kill cp cat ls rm status top stats metrics logs start stop config audit version help'
 
 	COMPREPLY=()
 	# bash breaks --option=value into three words.
@@ -59,26 +99,30 @@ _hermes_sandbox() {
 		-*)
 			if [[ ${COMP_WORDS[i + 1]-} == = ]]; then
 				i=$((i + 2))
-			elif _hermes_sandbox_value "${COMP_WORDS[i]}" ''; then
+			elif _hermes_sandbox_value "${COMP_WORDS[i]}" '' "$command"; then
 				i=$((i + 1))
 			fi
 			;;
 		*)
-			if [[ -n $command ]]; then
+			if [[ -z $command ]]; then
+				command=${COMP_WORDS[i]}
+			elif [[ $operand -eq 0 ]]; then
 				operand=$i
-				break
+				# Options may stand behind the operands of all others.
+				[[ $command != exec ]] || break
 			fi
-			command=${COMP_WORDS[i]}
 			;;
 		esac
 	done
 	COMPREPLY=()
-	if [[ $operand -eq 0 ]] && _hermes_sandbox_value "$prev" "$cur"; then
-		return
-	fi
-	if [[ $operand -eq 0 && $cur == -* ]]; then
-		mapfile -t COMPREPLY < <(compgen -W "$(_hermes_sandbox_options "$command")" -- "$cur")
-		return
+	if [[ $operand -eq 0 || $command != exec ]]; then
+		if _hermes_sandbox_value "$prev" "$cur" "$command"; then
+			return
+		fi
+		if [[ $cur == -* ]]; then
+			mapfile -t COMPREPLY < <(compgen -W "$(_hermes_sandbox_options "$command" "${COMP_WORDS[operand]}")" -- "$cur")
+			return
+		fi
 	fi
 	case $command in
 	'') mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$cur") ;;
@@ -100,6 +144,21 @@ _hermes_sandbox() {
 			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		fi
 		;;
+	session)
+		if [[ $operand -eq 0 || $operand -eq $COMP_CWORD ]]; then
+			mapfile -t COMPREPLY < <(compgen -W 'open list close' -- "$cur")
+		elif [[ ${COMP_WORDS[operand]} == close ]]; then
+			mapfile -t COMPREPLY < <(compgen -W "$(_hermes_sandbox_sessions)" -- "$cur")
+		fi
+		;;
+	ps) mapfile -t COMPREPLY < <(compgen -W "$(_hermes_sandbox_sessions)" -- "$cur") ;;
+	attach | wait | kill) mapfile -t COMPREPLY < <(compgen -W "$(_hermes_sandbox_ids)" -- "$cur") ;;
+	cp)
+		_hermes_sandbox_remote "$cur"
+		mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "$cur")
+		compopt -o filenames 2>/dev/null
+		;;
+	cat | ls | rm) _hermes_sandbox_remote "$cur" ;;
 	help) mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$cur") ;;
 	esac
 }

@@ -7,6 +7,20 @@ function __hermes_sandbox_profiles
         sed -n '/^profiles:/,/^[a-z]/s/^  "\([a-z0-9_-]*\)":.*/\1/p'
 end
 
+# The caller's sessions, and the ids of his commands. Quick, and nothing where no manager answers.
+function __hermes_sandbox_sessions
+    command hermes-sandbox session list 2>/dev/null </dev/null | sed '1d; s/ .*//'
+end
+
+function __hermes_sandbox_ids
+    command hermes-sandbox ps 2>/dev/null </dev/null | sed '1d; s/ .*//'
+end
+
+# Sessions with a colon behind them, for cp and its like, whose paths follow at once.
+function __hermes_sandbox_remote
+    __hermes_sandbox_sessions | string replace -r '$' ':'
+end
+
 # The words of the line before the cursor, from the command on, without options in front of it.
 function __hermes_sandbox_words
     set -l words (commandline -opc)
@@ -41,7 +55,7 @@ function __hermes_sandbox_operands
             set -e words[1]
             break
         end
-        contains -- $words[1] --profile -e --env -w --workdir --script --timeout; and set -e words[1]
+        contains -- $words[1] --profile --session -e --env -w --workdir --script --timeout; and set -e words[1]
         set -e words[1]
     end
     set -q words[1]; or return 1
@@ -54,11 +68,24 @@ function __hermes_sandbox_command
 end
 
 complete -c hermes-sandbox -f
-complete -c hermes-sandbox -s h -l help -d 'help' -n '__hermes_sandbox_bare; or __hermes_sandbox_is exec status start stop config audit version help'
+complete -c hermes-sandbox -s h -l help -d 'help' -n '__hermes_sandbox_bare; or __hermes_sandbox_is exec session ps attach wait kill cp cat ls rm status top stats metrics logs start stop config audit version help'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -l version -d 'print the version'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -l socket -rF -d 'socket of the manager'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a exec -d 'run a command in a sandbox'
+complete -c hermes-sandbox -n __hermes_sandbox_bare -a session -d 'open, list and close sessions'
+complete -c hermes-sandbox -n __hermes_sandbox_bare -a ps -d 'your commands: what runs, and what has ended'
+complete -c hermes-sandbox -n __hermes_sandbox_bare -a attach -d 'output and end of a detached command'
+complete -c hermes-sandbox -n __hermes_sandbox_bare -a wait -d 'wait for the end of detached commands'
+complete -c hermes-sandbox -n __hermes_sandbox_bare -a kill -d 'end commands, or send them a signal'
+complete -c hermes-sandbox -n __hermes_sandbox_bare -a cp -d 'copy files into a session, or out of it'
+complete -c hermes-sandbox -n __hermes_sandbox_bare -a cat -d 'print files of a session'
+complete -c hermes-sandbox -n __hermes_sandbox_bare -a ls -d 'list files of a session'
+complete -c hermes-sandbox -n __hermes_sandbox_bare -a rm -d 'remove files of a session'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a status -d 'what runs, and what is enforced'
+complete -c hermes-sandbox -n __hermes_sandbox_bare -a top -d 'what each sandbox uses now'
+complete -c hermes-sandbox -n __hermes_sandbox_bare -a stats -d 'what has happened since the start'
+complete -c hermes-sandbox -n __hermes_sandbox_bare -a metrics -d 'the same for Prometheus and its like'
+complete -c hermes-sandbox -n __hermes_sandbox_bare -a logs -d 'what the daemons say'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a start -d 'start the manager and the engine broker (root)'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a stop -d 'stop them, and remove every sandbox (root)'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a config -d 'check the configuration, or show what is in force'
@@ -67,6 +94,10 @@ complete -c hermes-sandbox -n __hermes_sandbox_bare -a version -d 'print the ver
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a help -d 'the list of commands, or help for one'
 
 complete -c hermes-sandbox -n '__hermes_sandbox_is exec' -l profile -x -a '(__hermes_sandbox_profiles)' -d 'profile of the sandbox'
+complete -c hermes-sandbox -n '__hermes_sandbox_is exec' -l session -x -a '(__hermes_sandbox_sessions)' -d 'in the sandbox of that session'
+complete -c hermes-sandbox -n '__hermes_sandbox_is exec' -l open -d 'open the session if there is none'
+complete -c hermes-sandbox -n '__hermes_sandbox_is exec' -s d -l detach -d 'leave it running and print its id'
+complete -c hermes-sandbox -n '__hermes_sandbox_is exec' -s t -l tty -d 'on a terminal'
 complete -c hermes-sandbox -n '__hermes_sandbox_is exec' -s e -l env -x -a '(set -xn)' -d 'set a variable'
 complete -c hermes-sandbox -n '__hermes_sandbox_is exec' -s w -l workdir -x -d 'where the command starts'
 complete -c hermes-sandbox -n '__hermes_sandbox_is exec' -s i -l stdin -d 'pass standard input on'
@@ -76,7 +107,50 @@ complete -c hermes-sandbox -n '__hermes_sandbox_is exec' -l json -d 'print one J
 complete -c hermes-sandbox -n '__hermes_sandbox_is exec' -a '(complete -C (commandline -ct))'
 complete -c hermes-sandbox -n '__hermes_sandbox_operands >/dev/null' -a '(__hermes_sandbox_command)'
 
-complete -c hermes-sandbox -n '__hermes_sandbox_is status' -l json -d 'print one JSON object'
+# The verb of session is this one, or there is none yet.
+function __hermes_sandbox_verb
+    set -l words (__hermes_sandbox_words)
+    test "$words[1]" = session; or return 1
+    for word in $words[2..]
+        contains -- $word open list close; and begin
+            contains -- $word $argv; and return 0; or return 1
+        end
+    end
+    contains -- none $argv
+end
+
+complete -c hermes-sandbox -n '__hermes_sandbox_verb none' -a 'open list close'
+complete -c hermes-sandbox -n '__hermes_sandbox_verb open none' -l profile -x -a '(__hermes_sandbox_profiles)' -d 'profile of the sandbox'
+complete -c hermes-sandbox -n '__hermes_sandbox_verb open none' -l ttl -x -d 'close it when nothing ran for so long'
+complete -c hermes-sandbox -n '__hermes_sandbox_verb open none' -l label -x -d 'KEY=VALUE, shown by list'
+complete -c hermes-sandbox -n '__hermes_sandbox_verb open none' -l mount -x -a '(__fish_complete_directories)' -d 'SRC:DST[:ro], a folder of this machine'
+complete -c hermes-sandbox -n '__hermes_sandbox_verb list none' -l all -d 'of every user, for root'
+complete -c hermes-sandbox -n '__hermes_sandbox_is session' -l json -d 'print JSON'
+complete -c hermes-sandbox -n '__hermes_sandbox_verb close' -a '(__hermes_sandbox_sessions)'
+
+complete -c hermes-sandbox -n '__hermes_sandbox_is ps' -a '(__hermes_sandbox_sessions)'
+complete -c hermes-sandbox -n '__hermes_sandbox_is ps top' -l all -d 'of every user, for root'
+complete -c hermes-sandbox -n '__hermes_sandbox_is attach wait kill' -a '(__hermes_sandbox_ids)'
+complete -c hermes-sandbox -n '__hermes_sandbox_is attach' -l offset -x -a end -d 'begin so many bytes behind the start'
+complete -c hermes-sandbox -n '__hermes_sandbox_is attach' -l stdout-offset -x -a end -d 'the same for stdout alone'
+complete -c hermes-sandbox -n '__hermes_sandbox_is attach' -l stderr-offset -x -a end -d 'the same for stderr alone'
+complete -c hermes-sandbox -n '__hermes_sandbox_is kill' -s s -l signal -x -a 'TERM INT HUP QUIT KILL USR1 USR2 STOP CONT' -d 'send that signal'
+
+complete -c hermes-sandbox -n '__hermes_sandbox_is cp cat ls rm' -a '(__hermes_sandbox_remote)'
+complete -c hermes-sandbox -n '__hermes_sandbox_is cp' -F
+complete -c hermes-sandbox -n '__hermes_sandbox_is cp' -s r -d 'nothing: folders are always copied whole'
+complete -c hermes-sandbox -n '__hermes_sandbox_is cp' -l max-size -x -d 'take at most so much out'
+complete -c hermes-sandbox -n '__hermes_sandbox_is cp cat' -l timeout -x -d 'end it after that time'
+complete -c hermes-sandbox -n '__hermes_sandbox_is ls' -s l -d 'all that is known of each'
+complete -c hermes-sandbox -n '__hermes_sandbox_is ls' -s a -d 'nothing: it is always so'
+complete -c hermes-sandbox -n '__hermes_sandbox_is rm' -s r -d 'folders, too'
+complete -c hermes-sandbox -n '__hermes_sandbox_is rm' -s f -d 'what is not there is no failure'
+
+complete -c hermes-sandbox -n '__hermes_sandbox_is ps attach wait status top stats' -l json -d 'print JSON'
+complete -c hermes-sandbox -n '__hermes_sandbox_is top' -l once -d 'print it and end'
+complete -c hermes-sandbox -n '__hermes_sandbox_is metrics' -l http -d 'answer one HTTP request'
+complete -c hermes-sandbox -n '__hermes_sandbox_is logs' -s f -l follow -d 'go on as more comes'
+complete -c hermes-sandbox -n '__hermes_sandbox_is logs' -s n -l lines -x -d 'the last lines alone'
 complete -c hermes-sandbox -n '__hermes_sandbox_is start stop' -l no-systemd -d 'without systemd, by the supervisor'
 
 complete -c hermes-sandbox -n '__hermes_sandbox_is config' -l config-dir -x -a '(__fish_complete_directories)' -d 'folder of the configuration'
@@ -98,4 +172,4 @@ complete -c hermes-sandbox -n '__hermes_sandbox_is audit' -l trail -rF -d 'reada
 complete -c hermes-sandbox -n '__hermes_sandbox_is audit' -l account -x -a '(__fish_complete_users)' -d 'account of the manager'
 complete -c hermes-sandbox -n '__hermes_sandbox_is audit' -l manager -rF -d 'program of the manager'
 
-complete -c hermes-sandbox -n '__hermes_sandbox_is help' -a 'exec status start stop config audit version help'
+complete -c hermes-sandbox -n '__hermes_sandbox_is help' -a 'exec session ps attach wait kill cp cat ls rm status top stats metrics logs start stop config audit version help'

@@ -39,6 +39,11 @@ cat >"$dir/bin/hermes-sandbox" <<END
 if [ "\$1" = config ]; then
 	exec -a config "$BUILD/hermes-sandbox-config" "\${@:2}" --config-dir "$dir/etc"
 fi
+# As a manager would answer.
+case \$* in
+'session list') printf 'SESSION  UID\nwork  1\nw-2  1\n' && exit ;;
+ps) printf 'EXEC  SESSION\n0123456789abcdef  work\n' && exit ;;
+esac
 exec "$BUILD/hermes-sandbox" "\$@"
 END
 chmod 0755 "$dir/bin/hermes-sandbox"
@@ -105,7 +110,7 @@ offers_zsh() {
 
 # --- what the help names -----------------------------------------------------------------------------------------
 
-commands() { hermes-sandbox help | sed -n '/^commands:/,/^$/s/^  \([a-z]*\) .*/\1/p'; }
+commands() { hermes-sandbox help | sed -n '/^The manager/q; s/^  \([a-z]*\)  .*/\1/p'; }
 
 # options COMMAND: of its usage lines what stands in brackets, and the front of the lines that describe one.
 options() {
@@ -159,6 +164,9 @@ expect_not() {
 }
 
 values() {
+	# What zsh lists is without the colon that it adds.
+	local remote=work:
+	[ "$1" != zsh ] || remote=work
 	offered "$1" dev exec --profile ''
 	offered "$1" web-2 exec --json --profile w
 	offered "$1" default exec --profile ''
@@ -168,12 +176,27 @@ values() {
 	offered "$1" mkdir exec mkdi
 	offered "$1" mkdir exec -i -e A --timeout 1s mkdi
 	offered "$1" exec --socket /x e
+	offered "$1" work exec --session w
+	offered "$1" w-2 exec --json --session w
+	offered "$1" open session ''
+	offered "$1" w-2 session close ''
+	offered "$1" --ttl session open --t
+	offered "$1" dev session open --profile d
+	offered "$1" work ps ''
+	offered "$1" 0123456789abcdef wait ''
+	offered "$1" 0123456789abcdef kill -s INT ''
+	offered "$1" INT kill -s I
+	offered "$1" end attach --offset e
+	offered "$1" "$remote" cat w
+	offered "$1" "$remote" cp w
 }
 
 # Behind the command's own operand options are the command's.
 operands() {
 	expect_not "$1" --profile exec true --
 	expect_not "$1" --profile exec -- true -
+	expect_not "$1" --ttl session list --
+	expect_not "$1" --all session open --
 }
 
 # Where the configuration cannot be read there is the default profile, and no word of complaint.
