@@ -34,8 +34,7 @@ numbers() {
 }
 
 sequence() {
-	local i
-	for i in 1 2 3 4 5; do hs exec true; done
+	for _ in 1 2 3 4 5; do hs exec true; done
 	expect_rc 3 hs exec 'printf 12345; printf 123 >&2; exit 3' >/dev/null 2>&1
 	# shellcheck disable=SC2016 # the command's shell expands it
 	expect_rc 137 hs exec 'kill -KILL $$' 2>/dev/null
@@ -94,6 +93,7 @@ it_case "metrics is OpenMetrics, and has the same numbers" open_metrics
 
 strict() {
 	local edit
+	# shellcheck disable=SC2016 # it is sed's $
 	for edit in '$d' 's/_total{/{/' 's/le="0.001"/le="0.0010"/' 's/le="+Inf"/le="9e9"/' '/_sum{/d' '/^# TYPE/d' \
 		's/profile="default",cause/cause="x",cause/' 's/^# UNIT \(.*\) seconds/# UNIT \1 s/' '/^# HELP/p' \
 		's/_count{\(.*\)} /_count{\1} 1/' '5{h;d};${x;G}'; do
