@@ -142,7 +142,7 @@ void supply_fill(struct pool *p) {
         struct manager *m = p->m;
         struct broker *b = &m->broker;
 
-        if (wanted(p) == 0 || !supply_ready(p))
+        if (!p->profile || wanted(p) == 0 || !supply_ready(p))
                 return;
         for (unsigned n = wanted(p); n > 0 && m->n_creating < CREATING_MAX; n--) {
                 struct engine_msg ask = { .type = ENGINE_CREATE, .profile = p->name, .hash = p->recipe };
