@@ -5,6 +5,11 @@
  *     AGENT_PATH UID GID EXEC_GID_FIRST EXEC_GID_COUNT RECONNECT_MS
  *
  * An agent without its manager tries for RECONNECT_MS to reach it again before it ends itself.
+ *
+ * With an EXEC_GID_COUNT of 0 (EXEC_GID_FIRST then says nothing, and is 0) commands run as the agent itself: for
+ * sandboxes that are created with the uid and gid of who owns the folders in them, and with no capability. UID
+ * and GID must then be the agent's own, and no other identity can be had. Such a sandbox is never scrubbed. With any
+ * other EXEC_GID_COUNT the agent must be root.
  */
 #pragma once
 
