@@ -87,7 +87,7 @@ complete -c hermes-sandbox -n __hermes_sandbox_bare -a stats -d 'what has happen
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a metrics -d 'the same for Prometheus and its like'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a logs -d 'what the daemons say'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a start -d 'start the manager and the engine broker (root)'
-complete -c hermes-sandbox -n __hermes_sandbox_bare -a stop -d 'stop them, and remove every sandbox (root)'
+complete -c hermes-sandbox -n __hermes_sandbox_bare -a stop -d 'stop them (root)'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a config -d 'check the configuration, or show what is in force'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a audit -d 'who ran what, and what was refused; check the trails'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a version -d 'print the version'

@@ -172,12 +172,13 @@ const struct cli_command cli_start_command = {
 const struct cli_command cli_stop_command = {
         .name = "stop",
         .group = CLI_ADMINISTER,
-        .summary = "stop them, and remove every sandbox (root)",
+        .summary = "stop them, and remove what is no session's (root)",
         .help = "usage: hermes-sandbox stop [--no-systemd]\n"
                 "\n"
-                "Stops the daemons, which removes every sandbox. Commands that run may go on for 30 s,\n"
-                "then they are ended; new ones are refused. Returns when all is gone. To end them at\n"
-                "once, meanwhile say it a second time, or where systemd runs:\n"
+                "Stops the daemons, which removes every sandbox but those of sessions: these wait for\n"
+                "reconnect_grace (2 min) for a start, which has them again. Other commands that run may go\n"
+                "on for 30 s, or until this is said a second time; new ones are refused. Returns when the\n"
+                "daemons are gone. Where systemd runs, this ends sessions, too:\n"
                 "systemctl kill --signal=INT hermes-sandbox-pool.service\n"
                 "\n"
                 "examples:\n"

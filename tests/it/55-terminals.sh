@@ -1,5 +1,6 @@
 #!/bin/bash
 # exec -it on a real terminal: size, keys, job control, and the caller's terminal as it was, however it ends.
+# shellcheck disable=SC2016 # what stands in single quotes is for the shell in the sandbox
 # shellcheck disable=SC2317 # the cases are called by it_case
 . "${0%/*}/../lib/it.sh"
 # shellcheck source=tests/lib/caller.sh
