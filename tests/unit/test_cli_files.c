@@ -1,7 +1,10 @@
 /* cp, cat, ls and rm, both sides, with a manager between them that has no sandbox. */
 #include "filesrig.h"
 
+#include <sys/ioctl.h>
 #include <sys/time.h>
+
+#include "cli/files/files.h"
 
 static void set_mtime(const char *path, time_t s, long ns) {
         struct timespec t[2] = { { .tv_nsec = UTIME_OMIT }, { s, ns } };
@@ -322,6 +325,66 @@ static void test_rm(void **state) {
         assert_true(is_there(inside));
 }
 
+/* --- progress ---------------------------------------------------------------------------------------- */
+
+static void drawn(int terminal, char *buf, size_t size) {
+        struct pollfd p = { .fd = terminal, .events = POLLIN };
+        size_t len = 0;
+
+        while (poll(&p, 1, 0) > 0) {
+                ssize_t n = read(terminal, buf + len, size - 1 - len);
+
+                assert_true(n > 0);
+                len += (size_t)n;
+        }
+        buf[len] = '\0';
+}
+
+static void test_progress(void **state) {
+        int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), mine = dup(2), fd;
+        const struct winsize size = { .ws_row = 24, .ws_col = 60 };
+        struct files_progress p;
+        char buf[1024];
+
+        (void)state;
+        assert_true(grantpt(terminal) == 0 && unlockpt(terminal) == 0);
+        fd = open(ptsname(terminal), O_RDWR | O_NOCTTY | O_CLOEXEC);
+        assert_int_equal(ioctl(fd, TIOCSWINSZ, &size), 0);
+        dup2(fd, 2);
+        files_progress_init(&p);
+        assert_true(p.on);
+        /* Not in the first second. */
+        files_progress_show(&p, "file", 1);
+        assert_false(p.drawn);
+        p.begin_ms -= 10000;
+        p.next_ms -= 10000;
+        files_progress_show(&p, "d/a\x1b[2J", 123456789);
+        /* And not at each step. */
+        files_progress_show(&p, "other", 123456790);
+        dup2(mine, 2);
+        drawn(terminal, buf, sizeof(buf));
+        assert_memory_equal(buf, "\r\033[K117.7 MiB  1", 16);
+        assert_non_null(strstr(buf, " MiB/s  d/a\\x1b[2J"));
+        assert_null(strstr(buf, "other"));
+        dup2(fd, 2);
+        p.next_ms = 0;
+        files_progress_show(&p, "0123456789/0123456789/0123456789/\xc3\xa4\xc3\xa4/file", 1023);
+        files_progress_clear(&p);
+        files_progress_clear(&p);
+        dup2(mine, 2);
+        drawn(terminal, buf, sizeof(buf));
+        assert_memory_equal(buf, "\r\033[K1023 B  10", 14);
+        assert_non_null(strstr(buf, "B/s  ...456789/0123456789/\xc3\xa4\xc3\xa4/file\r\033[K"));
+        assert_int_equal(strlen(strstr(buf, "\xc3\xa4/file\r\033[K")), 12);
+        dup2(null_fd(), 2);
+        files_progress_init(&p);
+        dup2(mine, 2);
+        assert_false(p.on);
+        close(mine);
+        close(fd);
+        close(terminal);
+}
+
 /* --- usage --------------------------------------------------------------------------------------- */
 
 static void refused(char **argv, const char *line) {
@@ -379,6 +442,7 @@ int main(void) {
                 CASE(test_streams),
                 CASE(test_ls),
                 CASE(test_rm),
+                CASE(test_progress),
                 CASE(test_usage),
         };
 

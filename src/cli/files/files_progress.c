@@ -70,7 +70,7 @@ void files_progress_show(struct files_progress *p, const char *path, uint64_t by
         struct winsize w = { .ws_col = 80 };
         char line[1024];
         struct text t;
-        uint64_t now;
+        uint64_t now, ms;
 
         if (!p->on)
                 return;
@@ -85,7 +85,8 @@ void files_progress_show(struct files_progress *p, const char *path, uint64_t by
         text_addf(&t, CLEAR);
         add_amount(&t, bytes);
         text_addf(&t, "  ");
-        add_amount(&t, bytes / (now - p->begin_ms) * 1000);
+        ms = now - p->begin_ms;
+        add_amount(&t, bytes / ms * 1000 + bytes % ms * 1000 / ms);
         text_addf(&t, "/s  ");
         add_path(&t, path, (w.ws_col < 200 ? w.ws_col : 200) - 32u);
         cli_write_all(STDERR_FILENO, t.p, t.len);
