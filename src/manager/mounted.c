@@ -40,6 +40,7 @@ static void made(void *userdata, const struct engine_msg *m, int fd) {
                                                                 : "the broker answered nonsense");
                 return;
         }
+        stats_created(p, true);
         if (s && fd >= 0 && p->profile && !p->m->draining)
                 s->sandbox = sandbox_new(p, m->container, k->recipe, (pid_t)m->pid, fd, s);
         else

@@ -136,7 +136,7 @@ void stats_states(const struct pool *p, unsigned ret[STATS_STATES]) {
         const struct sandbox *sb;
 
         memset(ret, 0, STATS_STATES * sizeof(ret[0]));
-        ret[SANDBOX_STARTING] = p->n_creating;
+        ret[SANDBOX_STARTING] = p->n_creating + p->n_mounting;
         TAILQ_FOREACH(sb, &p->sandboxes, link)
         if (stats_state_name(sb->state))
                 ret[sb->state]++;

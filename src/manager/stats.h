@@ -51,7 +51,7 @@ struct pool_stats {
 void stats_started(const struct exec *x, uint64_t now_us);
 /* @x has ended with @r. */
 void stats_ended(const struct exec *x, const struct result *r);
-/* The engine has made a sandbox, or has not. */
+/* The engine has made a sandbox, or has not. One with a caller's folders that was not made is a refusal instead. */
 void stats_created(struct pool *p, bool ok);
 /* A scrub has been proved (SCRUB_CLEAN), or has not. */
 void stats_scrubbed(struct pool *p, uint8_t check);
