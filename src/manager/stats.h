@@ -2,8 +2,7 @@
  * What has happened since the start, in numbers. Nothing here costs a command more than a few additions: each number
  * is kept where what it counts happens, and summed up or looked up only when somebody asks.
  *
- * Most stand in the pool of their profile; refusals and sessions are counted as they are recorded (audit.h). struct exec,
- * struct pool and struct manager are manager.h's.
+ * Most stand in the pool of their profile; refusals and sessions are counted as they are recorded (audit.h).
  */
 #pragma once
 
