@@ -37,9 +37,9 @@ killed_at_work() {
 	local attached one_shot
 	expect_settled 2
 	at_work work
-	hs_begin attached exec --session work --json 'sleep 7941; :'
+	hs_begin attached exec --session work 'sleep 7941; :'
 	attached=$HS_PID
-	hs_begin one_shot exec --json 'sleep 7942; :'
+	hs_begin one_shot exec 'sleep 7942; :'
 	one_shot=$HS_PID
 	wait_for 20 sleeps 7941 7942 || fail "the commands do not start"
 	killed sandboxd
@@ -89,8 +89,8 @@ ends_are_told() {
 	back work
 	expect_rc 9 hs wait "$id" >/dev/null
 	expect_eq late "$(hs attach "$id" || true)"
-	hs kill "$COUNTS"
-	expect_rc 137 hs wait "$COUNTS" >/dev/null
+	hs kill "$(counts_in work)"
+	expect_rc 137 hs wait "$(counts_in work)" >/dev/null
 	close_session work
 	expect_settled 2
 	expect_recorded

@@ -56,10 +56,9 @@ session_lost() {
 }
 
 killed_session() {
-	local caller other
+	local caller
 	expect_settled 2
 	at_work stays
-	other=$COUNTS
 	expect_eq victim "$(hs session open victim)"
 	hs exec --session victim --detach 'sleep 7913; :' >/dev/null
 	hs_begin victim exec --session victim --json 'sleep 7914; :'
@@ -68,7 +67,6 @@ killed_session() {
 	kill -KILL "$(agent_pid "$(sandbox_of victim)")"
 	session_lost victim "$caller"
 	expect_gone 7913 7914
-	COUNTS=$other
 	unharmed stays
 	expect_settled 2 1
 	expect_recorded 1

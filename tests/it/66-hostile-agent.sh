@@ -198,11 +198,11 @@ expect_eq 143 "$HS_RC"
 sessions() {
 	local way left
 	at_work mine
-	sed -i "s|/hostile/again-foreign:|/hostile/again-foreign.$COUNTS:|" "$HST_DIR/etc/sandbox.d/50-test.yaml"
+	sed -i "s|/hostile/again-foreign:|/hostile/again-foreign.$(counts_in mine):|" "$HST_DIR/etc/sandbox.d/50-test.yaml"
 	kill -HUP "$(it_pid engined)" "$(it_pid sandboxd)"
 	# shellcheck disable=SC2317 # called by wait_for
-	opens() { hs_as root session open --profile again-foreign again-foreign >/dev/null 2>&1; }
-	wait_for 20 opens || fail "the config is not read again"
+	opens() { hs_as root session open --profile again-foreign again-foreign >"$HST_DIR/out" 2>&1; }
+	wait_for 20 opens || fail "the config is not read again: $(cat "$HST_DIR/out")"
 	for way in $AGAIN; do
 		[ "$way" = again-foreign ] || expect_eq "$way" "$(hs_as root session open --profile "$way" "$way")"
 	done
@@ -217,9 +217,9 @@ sessions() {
 	# Nothing but made-up commands, which are its own user's to look at, is no lie that could be known.
 	expect_eq "again-full again-tame" "$left"
 	unharmed mine
-	expect_eq 1 "$(hs_as root ps --all --json | jq --arg id "$COUNTS" '[.[] | select(.exec == $id)] | length')"
-	hs kill "$COUNTS"
-	expect_rc 137 hs wait "$COUNTS" >/dev/null
+	expect_eq 1 "$(hs_as root ps --all --json | jq --arg id "$(counts_in mine)" '[.[] | select(.exec == $id)] | length')"
+	hs kill "$(counts_in mine)"
+	expect_rc 137 hs wait "$(counts_in mine)" >/dev/null
 	# The one that does not end the 192 that nobody knows may have been given up meanwhile.
 	hs_as root session close again-full 2>/dev/null || true
 	hs_as root session close again-tame

@@ -70,20 +70,23 @@ expect_recorded() {
 # shellcheck disable=SC2016 # the sandbox's shell expands it
 COUNT='n=0; echo $$ $(cut -d" " -f22 /proc/$$/stat) >/tmp/$0.who; while n=$((n + 1)); do echo $n | tee -a /tmp/$0; sleep 0.1; done'
 
-# at_work SESSION: opens it and makes it work: a background job, a detached command that counts (its id in COUNTS), and
-# one that has ended with 7 (in ENDED).
+# at_work SESSION: opens it and makes it work: a background job, a detached command that counts, and one that has ended
+# with 7.
 at_work() {
 	expect_eq "$1" "$(hs session open "$1")"
 	hs exec --session "$1" "setsid sh -c '$COUNT' job >/dev/null 2>&1 & echo begun" >/dev/null
-	COUNTS=$(hs exec --session "$1" --detach sh -c "$COUNT" command)
-	ENDED=$(hs exec --session "$1" --detach 'echo out; echo err >&2; exit 7')
-	expect_rc 7 hs wait "$ENDED" >/dev/null
+	hs exec --session "$1" --detach sh -c "$COUNT" command >"$HST_DIR/$1.counts"
+	hs exec --session "$1" --detach 'echo out; echo err >&2; exit 7' >"$HST_DIR/$1.ended"
+	expect_rc 7 hs wait "$(ended_in "$1")" >/dev/null
 	# shellcheck disable=SC2317 # called by wait_for
 	both_count() { [ "$(counters "$1" | awk '$4 >= 3' | wc -l)" -eq 2 ]; }
 	wait_for 20 both_count "$1" || fail "the jobs do not count: $(counters "$1")"
 	counters "$1" >"$HST_DIR/$1.counters"
 	sandbox_of "$1" >"$HST_DIR/$1.sandbox"
 }
+# The ids of the two commands.
+counts_in() { cat "$HST_DIR/$1.counts"; }
+ended_in() { cat "$HST_DIR/$1.ended"; }
 sandbox_of() { hs session list --json | jq -r --arg s "$1" '.[] | select(.session == $s) | .sandbox'; }
 
 # counters SESSION: of both jobs name, pid, time of its start and last number; a line more where there is a gap.
@@ -107,11 +110,11 @@ unharmed() {
 		[ "$n" -gt "$(awk -v f=$job '$1 == f { print $4 }' <<<"$before")" ] || fail "$job stands still: $after"
 	done
 	expect_eq "$(cat "$HST_DIR/$1.sandbox")" "$(sandbox_of "$1")"
-	expect_eq "running" "$(state_of "$COUNTS")"
+	expect_eq "running" "$(state_of "$(counts_in "$1")")"
 	# What it wrote from its start on can be read, and the end of the other one.
-	expect_eq "1 2 3" "$( (hs attach "$COUNTS" || true) | head -n 3 | paste -sd' ')"
-	expect_rc 7 hs wait "$ENDED" >/dev/null
-	expect_eq "out" "$(hs attach "$ENDED" 2>/dev/null || true)"
+	expect_eq "1 2 3" "$( (hs attach "$(counts_in "$1")" || true) | head -n 3 | paste -sd' ')"
+	expect_rc 7 hs wait "$(ended_in "$1")" >/dev/null
+	expect_eq "out" "$(hs attach "$(ended_in "$1")" 2>/dev/null || true)"
 	expect_eq hello "$(hs exec --session "$1" 'echo hello')"
 	echo "$after" >"$HST_DIR/$1.counters"
 }
