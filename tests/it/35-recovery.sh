@@ -190,7 +190,7 @@ other_end() {
 		[ ! -s "$OTHER/$name.pid" ] || end_process "$(cat "$OTHER/$name.pid")" 5 || true
 	done
 }
-trap 'rc=$?; other_end; (exit $rc); it_exit' EXIT
+trap 'rc=$?; other_end; set +e; (exit $rc); it_exit' EXIT
 others() { docker_ ps -q --no-trunc --filter "label=hermes-sandbox.installation=$OTHERS" | sort; }
 # shellcheck disable=SC2317 # called by wait_for
 others_settled() { other it_warm 2 && [ "$(others | wc -l)" -eq 2 ]; }

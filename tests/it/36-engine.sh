@@ -55,7 +55,7 @@ own_end() {
 		rm -f "$pid"
 	done
 }
-trap 'rc=$?; own_end; (exit $rc); it_exit' EXIT
+trap 'rc=$?; own_end; set +e; (exit $rc); it_exit' EXIT
 
 # refused REGEX ARGUMENT…: 125 and one line.
 refused() {

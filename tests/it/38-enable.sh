@@ -13,7 +13,7 @@ sup_end() {
 	"$HST_DIR/supervise" --stop "$HST_DIR" "$HST_RUN/bin" || true
 	accounts_member _hermes-engine docker
 }
-trap 'rc=$?; sup_end; (exit $rc); it_exit' EXIT
+trap 'rc=$?; sup_end; set +e; (exit $rc); it_exit' EXIT
 
 leave() { gpasswd -d _hermes-engine docker >/dev/null; }
 # What hermes-docker-enable runs.

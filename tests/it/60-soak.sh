@@ -10,7 +10,7 @@ EXECS=2000 SESSIONS=30 SESSIONS_FIRST=10
 # Every container that this engine makes, as the cgroups are named after it.
 docker -H "unix://$HST_ENGINE" events --filter event=create --format '{{.Actor.ID}}' >"$HST_DIR/created" 2>&1 &
 EVENTS=$!
-trap 'rc=$?; end_process $EVENTS 5; (exit $rc); it_exit' EXIT
+trap 'rc=$?; end_process $EVENTS 5; set +e; (exit $rc); it_exit' EXIT
 
 it_config <<END
 pool:
@@ -87,8 +87,8 @@ execs() {
 # sessions N: one after the other; in each a command, one that nobody waits for and that goes on, one that has ended,
 # and a background job.
 sessions() {
-	local i id
-	for i in $(seq "$1"); do
+	local id
+	for _ in $(seq "$1"); do
 		[ "$(hs session open soak)" = soak ] || return 1
 		expect_rc 43 hs exec --session soak 'echo x >/tmp/file; setsid sleep 7961 & exit 43'
 		hs exec --session soak --detach 'yes | head -c 300000; exec sleep 7962' >"$HST_DIR/soak.id"
