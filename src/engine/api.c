@@ -22,7 +22,7 @@ struct api_call {
         struct api *api;
         struct api_call *next, **prev;
         enum call_state state;
-        bool cancelled, endless, open_told, open_seen, too_long;
+        bool cancelled, uncounted, open_told, open_seen, too_long;
         CURL *easy;
         CURLcode result;
         struct curl_slist *headers;
@@ -53,7 +53,7 @@ static void call_free(struct api_call *c) {
 
         if (c->state == CALL_RUNNING) {
                 curl_multi_remove_handle(a->multi, c->easy);
-                a->in_flight -= !c->endless;
+                a->in_flight -= !c->uncounted;
         }
         *c->prev = c->next;
         if (c->next)
@@ -132,7 +132,7 @@ static void note_results(struct api *a) {
                 curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &c);
                 c->result = m->data.result;
                 curl_multi_remove_handle(a->multi, c->easy);
-                a->in_flight -= !c->endless;
+                a->in_flight -= !c->uncounted;
                 c->state = CALL_FINISHED;
                 pump_soon(a);
         }
@@ -262,7 +262,7 @@ static void tell_lines(struct api_call *c) {
 static void start_waiting(struct api *a) {
         for (struct api_call *c = a->calls; c; c = c->next) {
                 if (c->state != CALL_WAITING || c->cancelled ||
-                    (!c->endless && a->in_flight >= API_IN_FLIGHT))
+                    (!c->uncounted && a->in_flight >= API_IN_FLIGHT))
                         continue;
                 if (curl_multi_add_handle(a->multi, c->easy) != CURLM_OK) {
                         c->result = CURLE_OUT_OF_MEMORY;
@@ -271,7 +271,7 @@ static void start_waiting(struct api *a) {
                         continue;
                 }
                 c->state = CALL_RUNNING;
-                a->in_flight += !c->endless;
+                a->in_flight += !c->uncounted;
         }
 }
 
@@ -465,7 +465,7 @@ int api_start(struct api *a, const struct api_request *request, const struct api
         c->api = a;
         c->handler = handler;
         c->userdata = userdata;
-        c->endless = request->endless;
+        c->uncounted = request->endless || request->urgent;
         c->prev = a->tail;
         *a->tail = c;
         a->tail = &c->next;

@@ -36,6 +36,7 @@ struct api_request {
         const char *body;    /* JSON, or NULL */
         bool unversioned;    /* the path goes out as it stands */
         bool endless;        /* no time limit and not counted as in flight: the event stream */
+        bool urgent;         /* not counted as in flight either: asks whether the engine still answers */
         uint32_t timeout_ms; /* 0: none, but API_QUIET_S */
 };
 

@@ -70,6 +70,11 @@ __attribute__((format(printf, 3, 4))) static void fail(struct create *c, enum en
         create_free(c);
 }
 
+/* The kernel's words for ENOSPC and EDQUOT, wherever the engine met them. */
+static bool is_full(const char *words) {
+        return strcasestr(words, "no space left on device") || strcasestr(words, "disk quota exceeded");
+}
+
 /* True when the call did what it should; else everything is over. */
 static bool good(struct create *c, const struct api_reply *reply, const char *what, long want) {
         char words[600];
@@ -88,7 +93,12 @@ static bool good(struct create *c, const struct api_reply *reply, const char *wh
         if (reply->status == want)
                 return true;
         apijson_message(reply->body, reply->len, words, sizeof(words));
-        if (reply->status == 404 && strstr(words, "No such image"))
+        if (is_full(words))
+                fail(c, ENGINE_E_REFUSED,
+                     "%s: the engine has no room: %s: make some (docker system df shows what takes it); "
+                     "it is tried again",
+                     what, words);
+        else if (reply->status == 404 && strstr(words, "No such image"))
                 fail(c, ENGINE_E_NO_IMAGE,
                      "image \"%s\" is not there: docker pull %s, or docker load / docker "
                      "import it",

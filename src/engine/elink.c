@@ -34,6 +34,7 @@
 #define RETRY_MAX_MS 5000
 /* Orphan records (a create whose end nobody saw) are looked at again while up. */
 #define RECHECK_MS 60000
+#define RECHECK_SOON_MS 5000
 
 enum phase { WAITING, PINGING, ASKING, OPENING, COMPARING, UP };
 
@@ -143,7 +144,11 @@ static bool failed(struct elink *l, const struct api_reply *reply, const char *w
 static void step(struct elink *l, const char *path, bool unversioned,
                  const struct api_handler *handler) {
         struct api_request q = {
-                .method = "GET", .path = path, .unversioned = unversioned, .timeout_ms = API_CALL_MS
+                .method = "GET",
+                .path = path,
+                .unversioned = unversioned,
+                .urgent = true,
+                .timeout_ms = API_CALL_MS,
         };
 
         if (api_start(l->broker->api, &q, handler, l, &l->step) < 0)
@@ -437,6 +442,16 @@ bool elink_rootless(const struct elink *l) {
 
 bool elink_userns(const struct elink *l) {
         return l->userns;
+}
+
+void elink_doubt(struct elink *l) {
+        if (l->phase == UP && !l->step)
+                timer_in(l, 0);
+}
+
+void elink_look_again(struct elink *l) {
+        if (l->phase == UP && !l->step)
+                timer_in(l, RECHECK_SOON_MS);
 }
 
 void elink_restart(struct elink *l) {

@@ -23,5 +23,10 @@ bool elink_rootless(const struct elink *l);
 bool elink_userns(const struct elink *l);
 /* What stands behind "systemctl" in a line for people: "" or " --user". */
 const char *elink_systemctl(const struct broker *b);
+/* A call was not answered in time: looks now, and not only at the next comparison, whether the engine answers
+ * anything. */
+void elink_doubt(struct elink *l);
+/* Something is left to be done for the next comparison: it comes within seconds. */
+void elink_look_again(struct elink *l);
 /* Begins anew, after a change of the socket's path. */
 void elink_restart(struct elink *l);

@@ -17,9 +17,9 @@
 /* How long a record without an id waits for a create whose answer nobody saw. */
 #define ORPHAN_MS 120000
 
-static int start_list(struct broker *b, const struct api_handler *handler, void *userdata,
+static int start_list(struct broker *b, bool urgent, const struct api_handler *handler, void *userdata,
                       struct api_call **ret) {
-        struct api_request q = { .method = "GET", .timeout_ms = API_CALL_MS };
+        struct api_request q = { .method = "GET", .urgent = urgent, .timeout_ms = API_CALL_MS };
         _cleanup_free_ char *escaped = NULL, *path = NULL;
         char filters[160];
 
@@ -57,14 +57,14 @@ static void compare_record(struct broker *b, struct record *rec, const struct ap
                 return;
         if (c && !rec->id[0])
                 records_set_id(&b->records, rec, c->id);
-        if (c && lives(c))
+        if (removal_is_under_way(b, rec) || (c && lives(c) && !rec->unwanted))
                 return;
-        if (rec->id[0] && !rec->died) {
+        if (rec->id[0] && !rec->died && !(c && lives(c))) {
                 rec->died = true;
                 serve_died(b->serve, rec->id, ENGINE_EXIT_UNKNOWN, rec->oom);
         }
         if (c)
-                /* Created and never started, or ended: of no use to anybody. */
+                /* Created and never started, ended, or refused to go before: of no use to anybody. */
                 removal_start(b, rec, NULL, NULL);
         else if (!rec->unsure || rec->id[0] || records_now_ms() - rec->since_ms >= ORPHAN_MS)
                 removal_forget(b, rec);
@@ -117,7 +117,7 @@ static void reconcile_done(void *userdata, const struct api_reply *reply) {
 static const struct api_handler reconcile_handler = { .on_done = reconcile_done };
 
 int listing_reconcile(struct reconcile *w, struct api_call **ret) {
-        return start_list(w->broker, &reconcile_handler, w, ret);
+        return start_list(w->broker, true, &reconcile_handler, w, ret);
 }
 
 /* --- ENGINE_LIST
@@ -183,7 +183,7 @@ void listing_request(struct broker *b, struct request *q, const struct engine_ms
                 *l = (struct listing){ .broker = b, .request = q };
                 snprintf(l->after, sizeof(l->after), "%s", m->container);
         }
-        if (!l || start_list(b, &list_handler, l, NULL) < 0) {
+        if (!l || start_list(b, false, &list_handler, l, NULL) < 0) {
                 free(l);
                 request_fail(q, ENGINE_E_REFUSED, "list: out of memory");
         }

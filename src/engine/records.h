@@ -25,6 +25,7 @@ struct record {
         uint64_t since_ms;          /* CLOCK_BOOTTIME, when this process first knew of it */
         bool unsure;                /* the answer to its create was not seen: it may appear yet */
         bool busy;                  /* being created right now, by this process */
+        bool unwanted;              /* its removal failed: it is removed at the next comparison */
         bool oom;                   /* the engine spoke of an OOM kill in it */
         bool died;                  /* its end was seen */
         uint32_t exit_code;         /* where died */

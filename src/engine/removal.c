@@ -12,6 +12,7 @@
 
 #include "common/log.h"
 #include "engine/apijson.h"
+#include "engine/elink.h"
 
 #define GONE_DEADLINE_MS 30000
 #define ASK_AGAIN_MS 50
@@ -48,6 +49,11 @@ static void finish(struct removal *m, int error, const char *text) {
         /* One that may appear yet: comparisons look after it. */
         if (error == 0 && rec && (!rec->unsure || m->id[0]))
                 removal_forget(m->broker, rec);
+        /* And after one whose start, or the end of it, the engine still has before it. */
+        if (error && rec) {
+                rec->unwanted = true;
+                elink_look_again(m->broker->link);
+        }
         if (error)
                 log_line(LOG_P_WARNING, "%s", text);
         if (m->done)
@@ -156,6 +162,13 @@ static int start(struct broker *b, const char *name, const char *id,
         b->removals = m;
         *ret = m;
         return 0;
+}
+
+bool removal_is_under_way(const struct broker *b, const struct record *rec) {
+        for (const struct removal *m = b->removals; m; m = m->next)
+                if (strcmp(m->name, rec->name) == 0)
+                        return true;
+        return false;
 }
 
 int removal_start(struct broker *b, const struct record *rec,

@@ -204,6 +204,7 @@ void request_fail_call(struct request *q, const struct api_reply *reply, const c
 
         switch (reply->error) {
         case -ETIMEDOUT:
+                elink_doubt(q->broker->link);
                 request_fail(q, ENGINE_E_UNREACHABLE,
                              "%s: the engine at %s does not answer (%s): look at docker's log "
                              "(journalctl -u docker)",

@@ -18,12 +18,12 @@ engine_wait() {
 	wait_for "$3" answers_or_gone "$1" "$2" && engine_answers "$1"
 }
 
-# engine_private DIR: starts a dockerd whose every file is below DIR (its socket DIR/docker.sock, its pid
+# engine_private DIR [CONFIG]: starts a dockerd whose every file is below DIR (its socket DIR/docker.sock, its pid
 # in ENGINE_PID). It has no bridge and touches no firewall, so that it disturbs no other.
 engine_private() {
 	local dir=$1
 	mkdir -p "$dir"
-	echo '{}' >"$dir/daemon.json"
+	echo "${2:-"{}"}" >"$dir/daemon.json"
 	dockerd --config-file "$dir/daemon.json" --data-root "$dir/data" --exec-root "$dir/exec" \
 		--host "unix://$dir/docker.sock" --group docker --pidfile "$dir/pid" \
 		--bridge none --iptables=false --ip6tables=false >"$dir/log" 2>&1 &

@@ -52,6 +52,9 @@ static struct {
         char create_line[512], create_body[65536], last_line[512];
         char name[64], installation[64];
         const char *create_reply; /* status line's tail and body; NULL: a good one */
+        const char *create_message;
+        bool no_start, no_delete; /* these calls are refused */
+        bool listed;              /* the engine's list has our container, which runs */
         bool removed, stopped;
         pid_t pid; /* of the container's init process; 0: 4711, which is nobody's */
 } t;
@@ -92,7 +95,8 @@ static void reply_create(struct peer *p, const char *line, const char *body) {
         assert_non_null(name);
         snprintf(t.name, sizeof(t.name), "%.*s", (int)strcspn(name + 6, " "), name + 6);
         if (t.create_reply)
-                reply(p, t.create_reply, "{\"message\":\"no thanks\"}");
+                reply(p, t.create_reply,
+                      t.create_message ? t.create_message : "{\"message\":\"no thanks\"}");
         else
                 reply(p, "201 Created", "{\"Id\":\"" ID "\",\"Warnings\":[]}");
 }
@@ -113,6 +117,16 @@ static void reply_inspect(struct peer *p) {
         reply(p, "200 OK", body);
 }
 
+static void reply_list(struct peer *p) {
+        char body[512];
+
+        snprintf(body, sizeof(body),
+                 "[{\"Id\":\"" ID "\",\"Names\":[\"/%s\"],\"State\":\"running\",\"Labels\":{"
+                 "\"hermes-sandbox.installation\":\"%s\"}}]",
+                 t.name, t.installation);
+        reply(p, "200 OK", t.listed && !t.removed ? body : "[]");
+}
+
 static void serve(struct peer *p, const char *line, const char *body) {
         static const char events[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 
@@ -125,16 +139,19 @@ static void serve(struct peer *p, const char *line, const char *body) {
                 assert_int_equal(send(p->fd, events, sizeof(events) - 1, MSG_NOSIGNAL),
                                  sizeof(events) - 1);
         } else if (strncmp(line, "GET /v1.41/containers/json?all=1&", 33) == 0) {
-                reply(p, "200 OK", "[]");
+                reply_list(p);
         } else if (strncmp(line, "POST /v1.41/containers/create?", 30) == 0) {
                 reply_create(p, line, body);
         } else if (strncmp(line, "POST /v1.41/containers/" ID "/start ", 94) == 0) {
-                reply(p, "204 No Content", "");
+                if (t.no_start)
+                        reply(p, "500 Internal Server Error", "{\"message\":\"no start\"}");
+                else
+                        reply(p, "204 No Content", "");
         } else if (strncmp(line, "GET /v1.41/containers/" ID "/json ", 92) == 0) {
                 reply_inspect(p);
         } else if (strncmp(line, "DELETE /v1.41/containers/", 25) == 0) {
-                t.removed = true;
-                reply(p, "204 No Content", "");
+                t.removed = !t.no_delete;
+                reply(p, t.no_delete ? "500 Internal Server Error" : "204 No Content", "");
         } else {
                 reply(p, "404 Not Found", "{\"message\":\"No such container\"}");
         }

@@ -164,6 +164,47 @@ static void leaves_nothing(void **state) {
         }
 }
 
+/* The engine's words are the machine's, not the profile's. */
+static void no_room(void **state) {
+        struct engine_msg m;
+        uint8_t buf[ENGINE_MSG_MAX];
+
+        (void)state;
+        t.create_reply = "500 Internal Server Error";
+        t.create_message = "{\"message\":\"mkdir /x: no space left on device\"}";
+        ask_create(-1);
+        next_message(buf, &m, NULL);
+        assert_int_equal(m.type, ENGINE_FAILED);
+        assert_non_null(strstr(m.text, "the engine has no room: mkdir /x: no space left on device"));
+        assert_null(strstr(m.text, "mend the profile"));
+}
+
+/* A removal that failed is tried again, also of one that runs by then: nobody else knows of it. */
+static void removes_later(void **state) {
+        struct engine_msg m, list = { .id = 3, .type = ENGINE_LIST, .container = "" };
+        uint8_t buf[ENGINE_MSG_MAX];
+        long deadline = now_ms() + DEADLINE_MS;
+
+        (void)state;
+        t.no_start = t.no_delete = t.listed = true;
+        ask_create(-1);
+        next_message(buf, &m, NULL);
+        assert_int_equal(m.type, ENGINE_FAILED);
+        assert_non_null(strstr(m.text, "no start"));
+        tell(&list);
+        next_message(buf, &m, NULL);
+        assert_int_equal(m.type, ENGINE_LISTED);
+        assert_int_equal(entries("state/containers"), 1);
+        t.no_delete = false;
+        while (entries("state/containers") + entries("run") > 0) {
+                list.id++;
+                assert_true(now_ms() < deadline);
+                tell(&list);
+                next_message(buf, &m, NULL);
+        }
+        assert_true(t.removed);
+}
+
 /* An engine that goes away is told once, and requests fail at once. */
 static void engine_goes(void **state) {
         struct engine_msg m, image = { .id = 9, .type = ENGINE_IMAGE, .profile = "" };
@@ -205,6 +246,8 @@ int main(int argc, char **argv) {
                 cmocka_unit_test_setup_teardown(listens_for_ours_alone, setup, teardown),
                 { "refused", leaves_nothing, setup, teardown, (void *)"500 Internal Server Error" },
                 { "no id", leaves_nothing, setup, teardown, (void *)"201 Created" },
+                cmocka_unit_test_setup_teardown(no_room, setup, teardown),
+                cmocka_unit_test_setup_teardown(removes_later, setup, teardown),
                 cmocka_unit_test_setup_teardown(engine_goes, setup, teardown),
                 cmocka_unit_test_setup_teardown(ends_under_way, setup, teardown),
         };
