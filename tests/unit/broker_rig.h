@@ -53,6 +53,7 @@ static struct {
         char name[64], installation[64];
         const char *create_reply; /* status line's tail and body; NULL: a good one */
         const char *create_message;
+        void (*on_create)(void);  /* while the broker waits for the answer */
         bool no_start, no_delete; /* these calls are refused */
         bool listed;              /* the engine's list has our container, which runs */
         bool removed, stopped;
@@ -94,6 +95,8 @@ static void reply_create(struct peer *p, const char *line, const char *body) {
         snprintf(t.create_body, sizeof(t.create_body), "%s", body);
         assert_non_null(name);
         snprintf(t.name, sizeof(t.name), "%.*s", (int)strcspn(name + 6, " "), name + 6);
+        if (t.on_create)
+                t.on_create();
         if (t.create_reply)
                 reply(p, t.create_reply,
                       t.create_message ? t.create_message : "{\"message\":\"no thanks\"}");

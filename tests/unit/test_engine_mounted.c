@@ -128,6 +128,10 @@ static void created(void **state) {
         assert_non_null(strstr(t.create_body, "\"hermes-sandbox.caller\":\"1234\""));
 }
 
+static void check_moved(void) {
+        check_mount(in_dir("allowed/moved"), "/mnt");
+}
+
 /* Swapped before the engine is asked: what is mounted is the folder that was opened. */
 static void swapped(void **state) {
         struct engine_msg m;
@@ -141,13 +145,14 @@ static void swapped(void **state) {
         assert_int_equal(rename(in_dir("allowed/a"), in_dir("allowed/moved")), 0);
         assert_int_equal(symlink("/etc", in_dir("allowed/a")), 0);
         container_begin(in_dir("allowed/moved"), "/mnt");
+        t.on_create = check_moved;
         ask_create(end_fd);
         do {
                 next_message(buf, &m, &fd);
         } while (m.type == ENGINE_STATE);
         assert_int_equal(m.type, ENGINE_CREATED);
         close(fd);
-        check_mount(in_dir("allowed/moved"), "/mnt");
+        assert_non_null(strstr(t.create_body, "/mnt"));
 }
 
 static void another_folder(void **state) {
