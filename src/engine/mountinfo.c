@@ -22,7 +22,10 @@ static int get_path(const char **p, char ret[PATH_MAX]) {
         for (; *s && *s != ' ' && *s != '\n'; n++) {
                 if (n + 1 >= PATH_MAX)
                         return -EPROTO;
-                if (s[0] == '\\' && strspn(s + 1, "01234567") >= 3) {
+                if (s[0] == '\\') {
+                        if (strspn(s + 1, "0123") < 1 || strspn(s + 1, "01234567") < 3 ||
+                            strncmp(s + 1, "000", 3) == 0)
+                                return -EPROTO;
                         ret[n] = (char)((s[1] - '0') << 6 | (s[2] - '0') << 3 | (s[3] - '0'));
                         s += 4;
                 } else {
@@ -49,7 +52,7 @@ int mountinfo_parse(const char *line, struct mountinfo *ret) {
             !end)
                 return -EPROTO;
         p = line + end;
-        if (get_path(&p, ret->root) < 0 || get_path(&p, ret->point) < 0)
+        if (get_path(&p, ret->root) < 0 || get_path(&p, ret->point) < 0 || ret->point[0] != '/')
                 return -EPROTO;
         ret->read_only = has_ro(p);
         return 0;

@@ -66,10 +66,10 @@ struct rig {
         struct rig_container containers[CONTAINERS];
         unsigned n_containers;
         uint8_t mood;
-        int manager; /* its end, or -1 */
-        bool welcome;
-        bool asked[IDS];  /* requests without their answer */
-        int callers[IDS]; /* ends of callers' pairs that are still open */
+        int manager;         /* its end, or -1 */
+        bool raw;            /* any bytes were sent on this connection: any id may be answered */
+        unsigned asked[IDS]; /* requests without their answer */
+        int callers[IDS];    /* ends of callers' pairs that are still open */
         int low_fds;
 };
 
@@ -139,7 +139,7 @@ static inline void rig_check_mount(const json_t *j, struct body_mount *m) {
         const char *device = json_string_value(
                 json_object_get(json_object_get(driver, "Options"), "device"));
         char path[PATH_MAX];
-        int pid, end = 0;
+        int pid = 0, end = 0;
         struct stat st;
         ssize_t n;
 
