@@ -412,8 +412,15 @@ static void other_namespace(void **state) {
  * -------------------------------------------------------------------------- */
 
 static void lines(void **state) {
-        static const char *const bad[] = { "", "1 2 0:3", "1 2 0:3 / ", "1 2 0:3 / /x",
-                                           "x 2 0:3 / / rw" };
+        static const char *const bad[] = { "",
+                                           "1 2 0:3",
+                                           "1 2 0:3 / ",
+                                           "1 2 0:3 / /x",
+                                           "x 2 0:3 / / rw",
+                                           "1 2 0:3 / x rw",
+                                           "1 2 0:3 /\\400 / rw",
+                                           "1 2 0:3 / /\\000 rw",
+                                           "1 2 0:3 / /\\9 rw" };
         struct mountinfo m;
         char root[PATH_MAX];
 
