@@ -55,14 +55,17 @@ bool session_over_quota(const struct pool *p, uid_t uid) {
         return n >= p->profile->limits.sessions;
 }
 
-static void make_up_name(struct manager *m, char ret[PROTO_NAME_MAX + 1]) {
+/* @s has no name yet, and is in the list already. */
+static void make_up_name(struct session *s) {
+        char name[PROTO_NAME_MAX + 1];
         uint32_t n;
 
         do {
                 if (getrandom(&n, sizeof(n), 0) != sizeof(n))
                         abort();
-                snprintf(ret, PROTO_NAME_MAX + 1, "s-%08x", n);
-        } while (session_find(m, ret));
+                snprintf(name, sizeof(name), "s-%08x", n);
+        } while (session_find(s->m, name));
+        strcpy(s->name, name);
 }
 
 /* --- the beginning ------------------------------------------------------------------------------ */
@@ -109,7 +112,7 @@ struct session *session_new(struct client *c, struct pool *p, const char *name, 
         if (*name)
                 snprintf(s->name, sizeof(s->name), "%s", name);
         else
-                make_up_name(m, s->name);
+                make_up_name(s);
         s->labels = calloc(n_labels + 1, sizeof(*s->labels));
         if (!s->labels)
                 abort();
