@@ -27,11 +27,20 @@ static int stop(struct unpack *u, int r) {
 
 /* A file or folder that could not be written. A full disk is the end: what follows would only be read to be lost. */
 static void cannot_write(struct unpack *u, int r) {
-        say(u, "cannot write",
-            r == -EEXIST   ? "it came twice"
-            : r == -EISDIR ? "it is a folder"
-                           : strerror(-r));
-        if (r == -ENOSPC || r == -EDQUOT)
+        static const struct {
+                int r;
+                const char *why;
+        } own[] = { { -EEXIST, "it came twice" },
+                    { -EISDIR, "it is a folder" },
+                    { -ENOTDIR, "it is there and no folder" },
+                    { -ENOBUFS, "more files came than can be told apart: a new folder takes them" } };
+        const char *why = strerror(-r);
+
+        for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+                if (own[i].r == r)
+                        why = own[i].why;
+        say(u, "cannot write", why);
+        if (r == -ENOSPC || r == -EDQUOT || r == -ENOBUFS)
                 stop(u, r);
 }
 
@@ -101,9 +110,7 @@ static void on_dir(struct unpack *u, const struct archive_entry *e) {
                         push(u, &l);
                         return;
                 }
-                say(u, "cannot write", r == -ENOTDIR ? "it is there and no folder" : strerror(-r));
-                if (r == -ENOSPC || r == -EDQUOT)
-                        stop(u, r);
+                cannot_write(u, r);
         }
         filepath_pop(&u->path, before);
         u->skipped = 1;

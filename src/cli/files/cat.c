@@ -11,7 +11,7 @@ static const char cat_help[] =
         "Writes files of a session's sandbox to stdout, byte for byte.\n"
         "\n"
         "options:\n"
-        "  --timeout D         end it after D: 500ms, 2s, 5m, 1h or plain seconds (default: the profile's)\n"
+        "  --timeout D         end it after D: 500ms, 2s, 5m, 1h or plain seconds (default: never)\n"
         "\n"
         "exit status: 0; 1 something could not be read; else as exec's: 64, 69, 77, 124, 125.\n"
         "\n"

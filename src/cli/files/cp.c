@@ -26,7 +26,7 @@ static const char cp_help[] =
         "  -r                  nothing: folders are always copied whole\n"
         "  --max-size SIZE     take at most so much out, 4 KiB for each file included: 500M, 2G or bytes\n"
         "                      (default: half of what is free where it goes)\n"
-        "  --timeout D         end it after D: 500ms, 2s, 5m, 1h or plain seconds (default: the profile's)\n"
+        "  --timeout D         end it after D: 500ms, 2s, 5m, 1h or plain seconds (default: never)\n"
         "\n"
         "exit status: 0; 1 something was left out; else as exec's: 64, 69, 77, 124, 125.\n"
         "\n"

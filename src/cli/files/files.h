@@ -35,7 +35,7 @@ struct files_run {
         const char *verb;     /* of the command line: lines begin with it */
         const struct files_words *words;
         bool use_stdin;
-        uint64_t timeout_ms; /* 0: the profile's */
+        uint64_t timeout_ms; /* 0: none */
         /* Takes the tool's stdout. 0, or the exit status with which to end at once, its line said. NULL: to our own. */
         int (*take)(struct files_run *r, const void *p, size_t len);
         void (*before_line)(struct files_run *r); /* a line comes on stderr; NULL: nothing to do */
