@@ -35,7 +35,7 @@ mine bash -c 'umask 022; mkdir -p tree/sub/deep tree/closed
 	head -c 5242880 /dev/urandom >tree/random
 	printf "a\0b\n\377" >tree/sub/bytes; : >tree/sub/empty
 	printf x >"tree/sub/deep/"$'"'new\\\\nline \\\\x1b[31m \\\\xff'"'
-	chmod 0750 tree/sub; chmod 0444 tree/sub/bytes; chmod 0 tree/sub/empty; chmod 0711 tree/random
+	chmod 0750 tree/sub; chmod 0444 tree/sub/bytes; chmod 0440 tree/sub/empty; : >secret; chmod 0 secret; chmod 0711 tree/random
 	touch -d "2001-02-03 04:05:06.789" tree/random tree/sub/deep; chmod 0500 tree/closed'
 
 # Modes, times and sizes of all, and sums of what can be read.
@@ -112,8 +112,8 @@ rights() {
 	expect_match "^hermes-sandbox: cp: in s1: cannot write '/etc/random': Read-only file system$" "$(<err)"
 	expect_rc 1 hs cat s1:/etc/shadow 2>err
 	expect_match "cannot read '/etc/shadow': Permission denied" "$(<err)"
-	expect_rc 1 hs cp tree/closed tree/sub/empty s1:/tmp 2>err
-	expect_match "^hermes-sandbox: cp: cannot read 'tree/sub/empty': Permission denied$" "$(<err)"
+	expect_rc 1 hs cp tree/closed secret s1:/tmp 2>err
+	expect_match "^hermes-sandbox: cp: cannot read 'secret': Permission denied$" "$(<err)"
 	expect_eq "500" "$(in_s1 'stat -c %a /tmp/closed')"
 	expect_rc 77 hs_as "$STRANGER" cat s1:numbers 2>/dev/null
 	expect_rc 125 hs cat none:numbers 2>err
@@ -128,7 +128,7 @@ it_case "the rights are those of a command in the session, and of its owner" rig
 # --- whole or not at all -----------------------------------------------------------------------------------------
 
 full_inside() {
-	mine bash -c 'mkdir full; head -c 1000 /dev/urandom >full/a; head -c 100000000 /dev/zero | tr "\0" x >full/z'
+	mine bash -c 'mkdir full; head -c 1000 /dev/urandom >full/a; head -c 60000000 /dev/zero | tr "\0" x >full/z'
 	hs rm -rf s1:/tmp/closed
 	expect_rc 1 hs cp full/a full/z s1:/tmp 2>err
 	expect_eq "hermes-sandbox: cp: in s1: cannot write '/tmp/z': No space left on device" "$(<err)"
@@ -157,9 +157,10 @@ it_case "a full disk here: the same; and half of what is free is the bound" full
 
 # tool: its pid on the host, while one runs.
 tool() {
-	local file
+	local file words
 	for file in /proc/[0-9]*/cmdline; do
-		[ "$(tr '\0' ' ' <"$file" 2>/dev/null | cut -c1-12)" = hermes-files ] || continue
+		{ mapfile -d '' -t words <"$file"; } 2>/dev/null || continue
+		[ "${words[0]:-}" = hermes-files ] || continue
 		file=${file%/cmdline}
 		echo "${file##*/}"
 		return 0
