@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define BUDGET (256 * 1024)
 
-static char top[] = "/tmp/fuzz-archive.XXXXXX";
+static char top[] = "/dev/shm/fuzz-archive.XXXXXX";
 static uint64_t canary;
 static bool links_allowed;
 
@@ -40,6 +40,9 @@ static void tidy(void) {
 static void make_tree(void) {
         struct rlimit files = { 1024, 1024 };
 
+        /* In memory, where there is such a place: most of the time goes into files. */
+        if (access("/dev/shm", W_OK) < 0)
+                strcpy(top, "/tmp/fuzz-archive.XXXXXX");
         if (!mkdtemp(top) || mkdir(below("canary"), 0755) < 0 || mkdir(below("canary/sub"), 0700) < 0)
                 abort();
         atexit(tidy);
