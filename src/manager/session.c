@@ -57,7 +57,7 @@ bool session_over_quota(const struct pool *p, uid_t uid) {
 
 /* @s has no name yet, and is in the list already. */
 static void make_up_name(struct session *s) {
-        char name[PROTO_NAME_MAX + 1];
+        char name[16];
         uint32_t n;
 
         do {
@@ -65,7 +65,7 @@ static void make_up_name(struct session *s) {
                         abort();
                 snprintf(name, sizeof(name), "s-%08x", n);
         } while (session_find(s->m, name));
-        strcpy(s->name, name);
+        memcpy(s->name, name, sizeof(name));
 }
 
 /* --- the beginning ------------------------------------------------------------------------------ */
@@ -364,6 +364,7 @@ void sessions_leave(struct manager *m) {
                         exec_refuse(x, "stopping", STOPPING_LINE);
                 if (s->sandbox)
                         sandbox_release(s->sandbox);
+                m->n_adopting -= s->state == SESSION_ADOPTING;
                 session_free(s);
         }
 }

@@ -34,7 +34,9 @@ static const uint8_t *bytes(struct program *g, size_t *ret_len) {
         return p;
 }
 
-static void step_client_exec(struct rig *r, struct program *g) {
+static const char *const names[] = { "", "a", "b", "c", "-bad" };
+
+static void step_client_exec(struct rig *r, struct program *g, bool in_session) {
         static const char *const profiles[] = { "", "default", "once", "wait", "none" };
         struct rig_end *c = &r->clients[byte(g) % CLIENTS];
         uint8_t how = byte(g), payload[1024];
@@ -52,6 +54,17 @@ static void step_client_exec(struct rig *r, struct program *g) {
         const uint8_t *p;
         size_t n;
 
+        if (in_session) {
+                uint8_t more = byte(g);
+
+                q.session = names[1 + more % 4];
+                q.open = more & 4;
+                q.detach = more & 8;
+                q.tty = more & 16;
+                q.files = more & 32;
+                q.rows = more & 64 ? 24 : 0;
+        }
+        c->detach = q.detach;
         p = bytes(g, &n);
         for (size_t i = 0; i < n; i++)
                 word[i] = p[i] ? (char)p[i] : '.';
@@ -61,8 +74,76 @@ static void step_client_exec(struct rig *r, struct program *g) {
                   (size_t)exec_request_encode(&q, payload, sizeof(payload)));
 }
 
+/* With a descriptor, or two, where it is of mounts, and sometimes where it is not. */
+static void send_passing(struct rig_end *c, const void *frame, size_t len, unsigned n_fds) {
+        union {
+                struct cmsghdr head;
+                char room[CMSG_SPACE(2 * sizeof(int))];
+        } control = { .room = { 0 } };
+        struct iovec iov = { (void *)(uintptr_t)frame, len };
+        struct msghdr mh = { .msg_iov = &iov,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = CMSG_SPACE(n_fds * sizeof(int)) };
+        int pair[2];
+
+        check(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
+        control.head = (struct cmsghdr){ .cmsg_level = SOL_SOCKET,
+                                         .cmsg_type = SCM_RIGHTS,
+                                         .cmsg_len = CMSG_LEN(n_fds * sizeof(int)) };
+        memcpy(CMSG_DATA(&control.head), pair, n_fds * sizeof(int));
+        if (c->fd >= 0)
+                (void)!sendmsg(c->fd, &mh, MSG_NOSIGNAL | MSG_DONTWAIT);
+        close(pair[0]);
+        close(pair[1]);
+}
+
+static void step_ask(struct rig *r, struct program *g) {
+        static const char *const labels[] = { "k=v", "empty=" };
+        struct rig_end *c = &r->clients[byte(g) % CLIENTS];
+        uint8_t op = byte(g), how = byte(g), what = byte(g), buf[FRAME_HEADER + 2048];
+        struct ask a = { .op = op % 10,
+                         .json = how & 1,
+                         .all = how & 2,
+                         .mounts = how & 4,
+                         .signal = how & 8 ? what % 70 : 0,
+                         .profile = how & 16 ? "once" : "",
+                         .ttl_ms = how & 32 ? what * UINT64_C(100) : 0,
+                         .n_labels = how & 64 ? 2 : 0,
+                         .labels = { labels[0], labels[1] } };
+        ssize_t n;
+
+        a.name = a.op == ASK_KILL ? r->ids[what % IDS] : names[what % 5];
+        n = ask_encode(&a, buf + FRAME_HEADER, sizeof(buf) - FRAME_HEADER);
+        frame_put_header(buf, FRAME_ASK, 0, 1, (uint32_t)n);
+        if (a.mounts || how & 128)
+                send_passing(c, buf, FRAME_HEADER + (size_t)n, 1 + (how >> 7));
+        else
+                rig_send(c, buf, FRAME_HEADER + (size_t)n);
+}
+
+static void step_attach(struct rig *r, struct program *g) {
+        struct rig_end *c = &r->clients[byte(g) % CLIENTS];
+        uint8_t which = byte(g), payload[64];
+        struct attach a = { .exec_id = r->ids[which % IDS],
+                            .output = which & 16,
+                            .offset = { which & 32 ? 7 : 0, which & 64 ? ATTACH_END : 0 } };
+
+        if (!a.exec_id[0])
+                a.exec_id = "0123456789abcdef";
+        rig_frame(c, FRAME_ATTACH, 0, 1, payload, (size_t)attach_encode(&a, payload, sizeof(payload)));
+}
+
+static void step_attached(struct rig *r, struct program *g) {
+        struct rig_end *a = &r->agents[byte(g) % AGENTS];
+        uint8_t from = byte(g), payload[ATTACHED_SIZE];
+
+        attached_encode(&(struct attached){ { from, from } }, payload);
+        rig_frame(a, FRAME_ATTACHED, 0, rig_channel(r, a, from), payload, sizeof(payload));
+}
+
 static void step_frame(struct rig_end *e, uint32_t channel, struct program *g) {
-        uint8_t type = byte(g) % 20, flags = byte(g), buf[256];
+        uint8_t type = byte(g) % 26, flags = byte(g), buf[256];
         size_t n;
         const uint8_t *p = bytes(g, &n);
 
@@ -75,7 +156,7 @@ static void step_exited(struct rig *r, struct program *g) {
         uint8_t cause = byte(g), payload[256];
         struct exited e = { .cause = cause % 11, .code = byte(g), .signaled = cause & 128 };
 
-        rig_frame(a, FRAME_EXITED, 0, rig_channel(r, a), payload,
+        rig_frame(a, FRAME_EXITED, 0, rig_channel(r, a, cause >> 4), payload,
                   (size_t)exited_encode(&e, payload, sizeof(payload)));
 }
 
@@ -98,13 +179,13 @@ static void step(struct rig *r, struct program *g) {
         uint8_t slot;
         size_t n;
 
-        switch (byte(g) % 14) {
+        switch (byte(g) % 21) {
         case 0:
                 slot = byte(g);
-                rig_client(r, slot % CLIENTS, slot / CLIENTS % 2);
+                rig_client(r, slot % CLIENTS, slot / CLIENTS % USERS);
                 break;
         case 1:
-                step_client_exec(r, g);
+                step_client_exec(r, g, false);
                 break;
         case 2:
                 slot = byte(g);
@@ -118,10 +199,13 @@ static void step(struct rig *r, struct program *g) {
         case 4:
                 slot = byte(g);
                 rig_agent(r, slot % AGENTS, slot & 128 ? "scrub=no: because\n" : "scrub=yes\n");
+                if (r->agents[slot % AGENTS].fd >= 0)
+                        rig_held(r, &r->agents[slot % AGENTS], slot / AGENTS % 16, 1);
                 break;
         case 5:
                 slot = byte(g);
-                step_frame(&r->agents[slot % AGENTS], rig_channel(r, &r->agents[slot % AGENTS]), g);
+                step_frame(&r->agents[slot % AGENTS],
+                           rig_channel(r, &r->agents[slot % AGENTS], slot / AGENTS), g);
                 break;
         case 6:
                 step_exited(r, g);
@@ -145,6 +229,26 @@ static void step(struct rig *r, struct program *g) {
                 break;
         case 13:
                 rig_status(r, byte(g) & 1);
+                break;
+        case 14:
+                step_client_exec(r, g, true);
+                break;
+        case 15:
+        case 16:
+                step_ask(r, g);
+                break;
+        case 17:
+                step_attach(r, g);
+                break;
+        case 18:
+                step_attached(r, g);
+                break;
+        case 19:
+                slot = byte(g);
+                rig_held(r, &r->agents[slot % AGENTS], slot / AGENTS, byte(g));
+                break;
+        case 20:
+                rig_restart(r);
                 break;
         }
 }

@@ -1,6 +1,8 @@
 /*
  * A manager without an engine: its pools, queue, execs and connections as they are, callers and agents
- * at the other ends of real sockets, and the broker's answers made here. The callers are two users.
+ * at the other ends of real sockets, and the broker's answers made here. The callers are three users, the last of
+ * which is the one who runs this. The manager can be ended and begun again over what it has left: its sessions, and
+ * the records that stand open.
  */
 #pragma once
 
@@ -15,17 +17,22 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/engine_msg.h"
 #include "common/log.h"
 #include "config/load.h"
 #include "fuzz/decoders.h"
+#include "manager/audit_state.h"
 #include "manager/exec.h"
 #include "manager/manager.h"
 #include "manager/rate.h"
+#include "manager/session.h"
 
 #define CLIENTS 4
 #define AGENTS 4
 #define PENDING 64
 #define FIRST_UID 1000
+#define USERS 3
+#define IDS 16
 /* The trail's file grows: a new one after so many inputs. */
 #define TRAIL_INPUTS 2000
 
@@ -35,6 +42,7 @@ struct rig_end {
         size_t in_len;
         uint8_t in[2 * FRAME_MAX];
         bool started, final; /* a client: what it has been told */
+        bool detach;         /* and what it has asked for: STARTED is the last it hears */
         /* an agent's sandbox */
         bool there;
         char id[ENGINE_ID_LEN + 1];
@@ -56,12 +64,15 @@ struct rig {
                 char container[ENGINE_ID_LEN + 1];
         } pending[PENDING];
         unsigned n_pending, n_created;
+        char ids[IDS][PROTO_EXEC_ID + 1]; /* of the last commands in sessions */
+        unsigned n_ids;
         int low_fd;
 };
 
 /* --- what lives as long as the program ----------------------------------------------------------- */
 
 static struct audit *rig_audit;
+static char rig_state_dir[64];
 static struct config *rig_configs[2];
 
 static inline struct config *rig_config(const char *text) {
@@ -91,6 +102,20 @@ static inline void rig_open_trail(void) {
         rmdir(dir);
 }
 
+static inline void rig_remove_state_dir(void) {
+        char sessions[80];
+
+        snprintf(sessions, sizeof(sessions), "%s/sessions", rig_state_dir);
+        rmdir(sessions);
+        rmdir(rig_state_dir);
+}
+
+static inline void rig_make_state_dir(void) {
+        snprintf(rig_state_dir, sizeof(rig_state_dir), "/tmp/fuzz-manager-state-XXXXXX");
+        check(mkdtemp(rig_state_dir));
+        atexit(rig_remove_state_dir);
+}
+
 /* The kernel's trail is the machine's: nothing of this belongs there. */
 static inline void rig_drop_audit_write(void) {
         struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -103,15 +128,18 @@ static inline void rig_drop_audit_write(void) {
 }
 
 static inline void rig_init(void) {
-        static const char limits[] = "limits: {command_bytes: 200, timeout: 100ms, timeout_max: 500ms}\n"
+        static const char limits[] = "limits: {command_bytes: 200, timeout: 100ms, timeout_max: 500ms, "
+                                     "sessions: 2, execs: 6, queued: 3}\n"
                                      "waf_mode: \"off\"\n";
         char text[1024];
 
         log_set_level((enum log_priority)0);
         rig_drop_audit_write();
+        rig_make_state_dir();
         snprintf(text, sizeof(text),
                  "%s"
-                 "pool: {size: 1, max_sandboxes: 2, cold_after: 0, queue_limit: 2, max_uses: 3}\n"
+                 "pool: {size: 1, max_sandboxes: 2, cold_after: 0, queue_limit: 2, max_uses: 3, "
+                 "session_ttl: 20s}\n"
                  "profiles:\n"
                  "  once: {reuse: replace, size: 0, limits: {output_bytes: 20}}\n"
                  "  wait: {on_empty: wait, size: 0, limits: {exec_rate: 3}}\n",
@@ -142,7 +170,7 @@ static inline int rig_listen(struct sockaddr_un *ret, socklen_t *ret_len) {
 static inline void rig_connect(struct rig_end *e, const struct sockaddr_un *to, socklen_t len) {
         e->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         e->in_len = 0;
-        e->started = e->final = false;
+        e->started = e->final = e->detach = false;
         if (connect(e->fd, (const struct sockaddr *)to, len) < 0)
                 e->fd = close_fd(e->fd);
 }
@@ -172,7 +200,7 @@ static inline void rig_hello(struct rig_end *e, uint8_t role, const char *text) 
         rig_frame(e, FRAME_HELLO, 0, 0, buf, (size_t)hello_encode(&h, buf, sizeof(buf)));
 }
 
-/* Connects, as one of two users, or ends. */
+/* Connects, as one of the users, or ends. */
 static inline void rig_client(struct rig *r, unsigned slot, unsigned user) {
         struct rig_end *c = &r->clients[slot];
         struct client *last = LIST_FIRST(&r->m.clients), *now;
@@ -185,7 +213,7 @@ static inline void rig_client(struct rig *r, unsigned slot, unsigned user) {
         client_accept(&r->m);
         now = LIST_FIRST(&r->m.clients);
         check(c->fd >= 0 && now && now != last);
-        now->peer.uid = FIRST_UID + user;
+        now->peer.uid = user < 2 ? FIRST_UID + user : getuid();
         rig_hello(c, HELLO_CLIENT, "fuzz");
 }
 
@@ -202,6 +230,20 @@ static inline void rig_agent(struct rig *r, unsigned slot, const char *hello) {
         rig_hello(a, HELLO_AGENT, hello);
 }
 
+/* What the agent holds: @n of the last commands, every second of them ended, under channels from @first. */
+static inline void rig_held(struct rig *r, struct rig_end *a, unsigned n, uint32_t first) {
+        static struct held h;
+        uint8_t buf[2048];
+
+        h.n = 0;
+        for (unsigned i = 0; i < n && i < r->n_ids && i < IDS; i++) {
+                h.of[h.n].exec_id = r->ids[(r->n_ids - 1 - i) % IDS];
+                h.of[h.n].channel = first + i;
+                h.of[h.n++].ended = i % 2;
+        }
+        rig_frame(a, FRAME_HELD, 0, 0, buf, (size_t)held_encode(&h, buf, sizeof(buf)));
+}
+
 static inline struct sandbox *rig_sandbox(struct rig *r, const char *id) {
         struct sandbox *sb;
         struct pool *p;
@@ -213,10 +255,17 @@ static inline struct sandbox *rig_sandbox(struct rig *r, const char *id) {
         return NULL;
 }
 
-/* The one on which the agent's command runs. */
-static inline uint32_t rig_channel(struct rig *r, const struct rig_end *a) {
+/* One on which a command of the agent's runs, or who attaches to one. */
+static inline uint32_t rig_channel(struct rig *r, const struct rig_end *a, unsigned pick) {
         struct sandbox *sb = rig_sandbox(r, a->id);
+        unsigned n = 0;
+        struct exec *x;
 
+        if (sb && sb->session) {
+                LIST_FOREACH(x, &r->m.execs, link)
+                if (x->sandbox == sb && n++ == pick % 4)
+                        return x->channel;
+        }
         return sb && sb->exec ? sb->exec->channel : 1;
 }
 
@@ -237,6 +286,20 @@ static inline void rig_created(struct rig *r, struct engine_msg *m, int *ret_fd)
                 m->container = a->id;
                 m->pid = (uint32_t)getpid();
                 return;
+        }
+}
+
+static inline void rig_listening(struct rig *r, const char *id, struct engine_msg *m, int *ret_fd) {
+        m->error = ENGINE_E_NOT_OURS;
+        for (int i = 0; i < AGENTS; i++) {
+                struct rig_end *a = &r->agents[i];
+
+                if (!a->there || strcmp(a->id, id) != 0)
+                        continue;
+                a->fd = close_fd(a->fd);
+                *ret_fd = rig_listen(&a->address, &a->address_len);
+                m->type = ENGINE_LISTENING;
+                m->pid = (uint32_t)getpid();
         }
 }
 
@@ -263,7 +326,11 @@ static inline void rig_answer(struct rig *r, uint8_t how) {
                         m.type = ENGINE_IMAGE_READY;
                         m.image = "sha256:0";
                         break;
+                case ENGINE_LISTEN:
+                        rig_listening(r, r->pending[i].container, &m, &fd);
+                        break;
                 case ENGINE_CREATE:
+                case ENGINE_CREATE_MOUNTED:
                         rig_created(r, &m, &fd);
                         break;
                 default:
@@ -284,11 +351,15 @@ static inline void rig_answer(struct rig *r, uint8_t how) {
 static inline void rig_read_broker(struct rig *r) {
         static struct engine_msg m;
         uint8_t buf[ENGINE_MSG_MAX];
+        int passed = -1;
         ssize_t n;
 
-        while ((n = recv(r->broker, buf, sizeof(buf), MSG_DONTWAIT)) > 0) {
+        while ((n = engine_msg_recv(r->broker, buf, sizeof(buf), &passed)) > 0) {
                 check(engine_msg_decode(buf, (size_t)n, ENGINE_FROM_MANAGER, &m) == 0);
-                check(r->n_pending < PENDING);
+                check(r->n_pending < PENDING && (passed >= 0) == (m.type == ENGINE_CREATE_MOUNTED));
+                passed = close_fd(passed);
+                snprintf(r->pending[r->n_pending].container, ENGINE_ID_LEN + 1, "%s",
+                         m.type == ENGINE_LISTEN ? m.container : "");
                 r->pending[r->n_pending].id = m.id;
                 r->pending[r->n_pending++].type = m.type;
                 for (int i = 0; m.type == ENGINE_REMOVE && i < AGENTS; i++)
@@ -306,7 +377,9 @@ static inline void rig_client_frame(struct rig_end *c, const struct frame *f) {
         case FRAME_STARTED:
                 check(!c->started);
                 c->started = true;
+                c->final = c->detach;
                 break;
+        case FRAME_ATTACHED:
         case FRAME_STDOUT:
         case FRAME_STDERR:
         case FRAME_WINDOW:
@@ -321,6 +394,7 @@ static inline void rig_client_frame(struct rig_end *c, const struct frame *f) {
                 c->final = true;
                 break;
         case FRAME_STATUS:
+        case FRAME_ANSWER:
                 c->final = !(f->flags & FRAME_MORE);
                 break;
         default:
@@ -377,6 +451,8 @@ static inline void rig_later(struct rig *r, uint64_t ms) {
                 }
                 pool_check(p, now_ms() + ms);
         }
+        sessions_check(&r->m, now_ms() + ms);
+        adopt_ask(&r->m);
         rate_check(r->m.rate, now_us() + ms * 1000);
 }
 
@@ -393,6 +469,20 @@ static inline void rig_status(struct rig *r, bool as_json) {
         free(text);
 }
 
+static inline void rig_note_ids(struct rig *r) {
+        struct exec *x;
+
+        LIST_FOREACH(x, &r->m.execs, link)
+        if (x->session && !x->attach && x->state == EXEC_RUNNING) {
+                bool known = false;
+
+                for (unsigned i = 0; i < IDS; i++)
+                        known |= strcmp(r->ids[i], x->id) == 0;
+                if (!known)
+                        memcpy(r->ids[r->n_ids++ % IDS], x->id, sizeof(x->id));
+        }
+}
+
 /* --- what must hold ------------------------------------------------------------------------------ */
 
 static inline void rig_check_sandbox(struct rig *r, struct sandbox *sb, unsigned count[SANDBOX_STATES]) {
@@ -403,6 +493,13 @@ static inline void rig_check_sandbox(struct rig *r, struct sandbox *sb, unsigned
                 if (strcmp(r->agents[i].id, sb->id) == 0)
                         a = &r->agents[i];
         check(a && !!sb->exec == (sb->state == SANDBOX_BUSY && !sb->spent));
+        check(!!sb->session == (sb->state == SANDBOX_LEASED));
+        if (sb->session) {
+                check(sb->session->sandbox == sb && strcmp(sb->session->container, sb->id) == 0);
+                check(!a->used || a->uid == sb->session->owner.uid);
+                a->used = true;
+                a->uid = sb->session->owner.uid;
+        }
         /* It is warm again only where its agent may have said that it is clean. */
         check(sb->state != SANDBOX_WARM || sb->uses == 0 || a->may_be_clean);
         if (!sb->exec)
@@ -414,8 +511,50 @@ static inline void rig_check_sandbox(struct rig *r, struct sandbox *sb, unsigned
         a->may_be_clean = false;
 }
 
+static inline void rig_check_session(struct rig *r, struct session *s) {
+        unsigned running = 0, attached = 0, left = 0, ended = 0, pending = 0, sandbox = 0;
+        struct ended *e;
+        struct exec *x;
+
+        check(session_name_valid(s->name) && session_find(&r->m, s->name) == s);
+        check(s->state != SESSION_OPEN || (s->sandbox && s->sandbox->ready && s->sandbox->held));
+        check(!s->waiter.turn || (s->state == SESSION_OPENING && !s->sandbox && !s->making));
+        check(s->state != SESSION_OPENING || s->waiter.turn || s->making || s->sandbox);
+        check(!s->opener || (s->state == SESSION_OPENING && s->opener->opening == s));
+        for (int i = 0; i < SESSION_BUCKETS; i++)
+                LIST_FOREACH(x, &s->execs[i], in_session) {
+                        check(x->session == s && x->sandbox == s->sandbox && x->state == EXEC_RUNNING);
+                        check(session_exec_at(s, x->channel) == x &&
+                              x->channel < s->sandbox->next_channel);
+                        running += !x->attach;
+                        attached += x->attach && !x->hung_ms;
+                        left += x->attach && x->hung_ms;
+                        check(!x->attach || !!x->client == !x->hung_ms);
+                }
+        check(running == s->n_running && attached == s->n_attached && left == s->n_left);
+        TAILQ_FOREACH(x, &s->pending, pending) {
+                check(s->state != SESSION_OPEN && x->is_pending && x->session == s);
+                pending++;
+        }
+        check(pending == 0 || s->state == SESSION_OPENING || s->state == SESSION_ADOPTING);
+        TAILQ_FOREACH(e, &s->ended, link)
+        ended++;
+        check(ended == s->n_ended && ended <= SESSION_ENDED_MAX);
+        sandbox = s->sandbox != NULL;
+        check(sandbox == 0 || s->sandbox->session == s);
+}
+
+static inline void rig_check_exec(const struct exec *x) {
+        if (x->state == EXEC_WAITING)
+                check(!!x->waiter.turn != x->is_pending && x->client);
+        else
+                check(x->sandbox &&
+                      (x->session ? x->sandbox->session == x->session : x->sandbox->exec == x));
+}
+
 static inline void rig_check(struct rig *r) {
-        unsigned creating = 0, clients = 0;
+        unsigned creating = 0, clients = 0, running = 0, waiting = 0, adopting = 0;
+        struct session *s;
         struct client *c;
         struct exec *x;
         struct pool *p;
@@ -430,8 +569,10 @@ static inline void rig_check(struct rig *r) {
                 rig_check_sandbox(r, sb, count);
                 check(count[SANDBOX_STARTING] == p->n_starting && count[SANDBOX_WARM] == p->n_warm);
                 check(count[SANDBOX_BUSY] == p->n_busy && count[SANDBOX_SCRUBBING] == p->n_scrubbing);
+                check(count[SANDBOX_LEASED] == p->n_leased);
+                waiting += p->n_queue;
                 check(!p->profile || supply_total(p) <= p->profile->max_sandboxes);
-                creating += p->n_creating;
+                creating += p->n_creating + p->n_mounting;
                 TAILQ_FOREACH(t, &p->turns, link) {
                         unsigned cold = 0;
 
@@ -449,10 +590,21 @@ static inline void rig_check(struct rig *r) {
         LIST_FOREACH(c, &r->m.clients, link) {
                 clients++;
                 check(!c->exec || c->exec->client == c);
+                check(!c->opening || c->opening->opener == c);
         }
         check(clients == r->m.n_clients);
-        LIST_FOREACH(x, &r->m.execs, link)
-        check(x->state == EXEC_RUNNING ? x->sandbox && x->sandbox->exec == x : x->waiter.turn != NULL);
+        LIST_FOREACH(x, &r->m.execs, link) {
+                rig_check_exec(x);
+                running += x->state == EXEC_RUNNING && !x->attach;
+                waiting += x->is_pending;
+        }
+        check(running == r->m.n_running && waiting == r->m.n_waiting);
+        TAILQ_FOREACH(s, &r->m.sessions, link) {
+                rig_check_session(r, s);
+                adopting += s->state == SESSION_ADOPTING;
+        }
+        check(adopting == r->m.n_adopting);
+        rig_note_ids(r);
 }
 
 /* --- begin and end ------------------------------------------------------------------------------- */
@@ -482,7 +634,9 @@ static inline struct rig *rig_begin(void) {
                 rig_open_trail();
         memset(m, 0, sizeof(*m));
         TAILQ_INIT(&m->sessions);
-        rig.n_pending = rig.n_created = 0;
+        rig.n_pending = rig.n_created = rig.n_ids = 0;
+        memset(rig.ids, 0, sizeof(rig.ids));
+        m->options.state_dir = rig_state_dir;
         rig.low_fd = rig_low_fd();
         for (int i = 0; i < CLIENTS; i++)
                 rig.clients[i].fd = -1;
@@ -516,18 +670,23 @@ static inline struct rig *rig_begin(void) {
         rig_settle(&rig);
         rig_answer(&rig, 0); /* the first sandbox */
         rig_agent(&rig, 0, "scrub=yes\n");
+        rig_held(&rig, &rig.agents[0], 0, 1);
         rig_settle(&rig);
         return &rig;
 }
 
-static inline void rig_finish(struct rig *r) {
+/* Callers, sandboxes and what was asked of the broker go; with @close sessions, too. */
+static inline void rig_stop(struct rig *r, bool close_all) {
         struct manager *m = &r->m;
         struct pool *p;
 
-        m->stopping = true;
+        m->draining = m->refusing = m->stopping = true;
         for (int i = 0; i < CLIENTS; i++)
                 r->clients[i].fd = close_fd(r->clients[i].fd);
         rig_settle(r);
+        while (close_all && !TAILQ_EMPTY(&m->sessions))
+                session_close(TAILQ_FIRST(&m->sessions), "stopped", NULL, NULL);
+        sessions_leave(m);
         LIST_FOREACH(p, &m->pools, link)
         while (!TAILQ_EMPTY(&p->sandboxes))
                 sandbox_discard(TAILQ_FIRST(&p->sandboxes), NULL);
@@ -538,6 +697,27 @@ static inline void rig_finish(struct rig *r) {
                 rig_answer(r, 255);
         rig_settle(r);
         rig_check(r);
+}
+
+/* The next manager, in the same struct: of this one it knows what stands in the files. */
+static inline void rig_restart(struct rig *r) {
+        struct manager *m = &r->m;
+        struct errmsg e;
+
+        rig_stop(r, false);
+        m->draining = m->refusing = m->stopping = false;
+        check(adopt_begin(m, &e) == 0);
+        pools_update(m);
+        adopt_ask(m);
+}
+
+static inline void rig_finish(struct rig *r) {
+        struct manager *m = &r->m;
+        struct audit_open_exec open;
+        size_t i = 0;
+
+        rig_stop(r, true);
+        check(!audit_open_next(m->audit, &i, &open) && TAILQ_EMPTY(&m->sessions));
         check(LIST_EMPTY(&m->execs) && LIST_EMPTY(&m->clients) && m->n_creating == 0);
         broker_done(&m->broker);
         rate_free(m->rate);
