@@ -70,7 +70,7 @@ bool pool_uid_full(const struct pool *p, uid_t uid) {
         TAILQ_FOREACH(sb, &q->sandboxes, link)
         n += (sb->state == SANDBOX_BUSY || sb->state == SANDBOX_LEASED) && sb->owner == uid;
         TAILQ_FOREACH(s, &p->m->sessions, link)
-        n += s->making && s->owner.uid == uid;
+        n += s->owner.uid == uid && !s->sandbox && (s->making || s->state == SESSION_ADOPTING);
         return n >= p->profile->max_sandboxes;
 }
 

@@ -12,13 +12,25 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "manager/manager.h"
+#include "manager/session.h"
 
 #define RETRY_MIN_MS 1000
 #define RETRY_MAX_MS 30000
 
+/* Sandboxes of an earlier life that are still to be found again. */
+static unsigned to_adopt(const struct pool *p) {
+        const struct session *s;
+        unsigned n = 0;
+
+        if (p->m->n_adopting > 0)
+                TAILQ_FOREACH(s, &p->m->sessions, link)
+        n += s->pool == p && s->state == SESSION_ADOPTING && !s->sandbox;
+        return n;
+}
+
 unsigned supply_total(const struct pool *p) {
-        return p->n_warm + p->n_creating + p->n_starting + p->n_busy + p->n_scrubbing + p->n_leased +
-               p->n_mounting;
+        return to_adopt(p) + p->n_warm + p->n_creating + p->n_starting + p->n_busy + p->n_scrubbing +
+               p->n_leased + p->n_mounting;
 }
 
 unsigned supply_coming(const struct pool *p) {
