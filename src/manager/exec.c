@@ -351,6 +351,8 @@ void exec_lost(struct exec *x, const char *why) {
 }
 
 void exec_hangup(struct exec *x) {
+        struct session *s = x->session;
+
         x->client = NULL;
         if (x->attach)
                 attach_hangup(x);
@@ -358,6 +360,8 @@ void exec_hangup(struct exec *x) {
                 leave(x);
                 move(x, EXEC_ENDED);
                 exec_free(x);
+                if (s)
+                        session_unwanted(s);
         } else
                 cancel(x);
 }

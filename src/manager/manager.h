@@ -262,7 +262,7 @@ void queue_refuse(struct pool *p, bool all, const char *reason, const char *line
 /* --- sandbox.c --------------------------------------------------------------------------------- */
 
 enum sandbox_state {
-        SANDBOX_STARTING, /* the container runs, its agent has not said HELLO */
+        SANDBOX_STARTING, /* the container runs, its agent has not said HELLO and HELD */
         SANDBOX_WARM,
         SANDBOX_BUSY,
         SANDBOX_SCRUBBING, /* its command has ended; SCRUBBED has not come */
@@ -293,8 +293,8 @@ struct sandbox {
         uint32_t next_channel;
         struct exec *exec;       /* the one that runs in it (one-shot) */
         struct session *session; /* whose it is, while it is leased */
-        bool ready;              /* its agent has said HELLO */
-        bool held;               /* and which detached commands it has */
+        bool greeted;            /* its agent has said HELLO */
+        bool ready;              /* and which detached commands it has */
         struct usage_sample usage;
 };
 

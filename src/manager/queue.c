@@ -140,9 +140,10 @@ bool queue_over_quota(const struct pool *p, uid_t uid) {
         if (p->m->n_waiting < p->profile->limits.queued)
                 return false;
         LIST_FOREACH(x, &p->m->execs, link)
-        n += x->state == EXEC_WAITING && x->audit.caller.uid == uid;
+        n += (x->waiter.turn || x->is_pending) && x->audit.caller.uid == uid;
+        /* One that commands open waits for them. */
         TAILQ_FOREACH(s, &p->m->sessions, link)
-        n += s->waiter.turn && s->owner.uid == uid;
+        n += s->waiter.turn && s->opener && s->owner.uid == uid;
         return n >= p->profile->limits.queued;
 }
 

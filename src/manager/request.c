@@ -199,7 +199,7 @@ static void in_session(const struct asked *q, struct exec *x) {
         if (q->session)
                 return;
         if (TAILQ_EMPTY(&s->pending))
-                session_hangup(s); /* the command was refused */
+                session_unwanted(s); /* the command was refused */
         else
                 session_begin(s);
 }

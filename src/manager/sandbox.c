@@ -105,25 +105,25 @@ static int on_hello(struct sandbox *sb, const struct frame *f) {
                 return -EPROTO;
         snprintf(sb->pool->probe, sizeof(sb->pool->probe), "%s", h.text);
         sb->can_scrub = strstr(h.text, "scrub=yes\n");
+        sb->greeted = true;
+        return 0;
+}
+
+/* It comes with HELLO. Of a sandbox that is new it can only be none; a session that waits for it begins with it. */
+static int on_held(struct sandbox *sb, const struct frame *f) {
+        struct held h;
+
+        if (f->type != FRAME_HELD || held_decode(f->payload, f->len, &h) < 0 ||
+            (!sb->session && h.n > 0))
+                return -EPROTO;
         sb->pool->failures = 0;
         sb->pool->error[0] = '\0';
         sb->ponged_ms = now_ms();
         sb->ready = true;
-        if (sb->state == SANDBOX_STARTING)
-                make_warm(sb);
-        return 0;
-}
-
-/* It comes with HELLO; a session that waits for it begins with it. Of a sandbox that is new it can only be none. */
-static int on_held(struct sandbox *sb, const struct frame *f) {
-        struct held h;
-
-        if (sb->held || held_decode(f->payload, f->len, &h) < 0)
-                return -EPROTO;
-        sb->held = true;
-        if (sb->session && sb->session->state != SESSION_OPEN)
+        if (sb->session)
                 return session_held(sb->session, &h);
-        return h.n == 0 ? 0 : -EPROTO;
+        make_warm(sb);
+        return 0;
 }
 
 /* It is thrown away a moment later: an engine that begins to work at once would keep the caller, who has
@@ -203,15 +203,13 @@ static int on_frame(void *userdata, const struct frame *f) {
         int r;
 
         if (!sb->ready)
-                return on_hello(sb, f);
+                return sb->greeted ? on_held(sb, f) : on_hello(sb, f);
         if (f->type == FRAME_PONG) {
                 sb->ponged_ms = now_ms();
                 return 0;
         }
         if (f->type == FRAME_SCRUBBED)
                 return on_scrubbed(sb, f);
-        if (f->type == FRAME_HELD)
-                return on_held(sb, f);
         if (sb->session)
                 return on_session_frame(sb, f);
         if (!sb->exec || f->channel != sb->exec->channel)
@@ -341,7 +339,7 @@ void sandbox_discard(struct sandbox *sb, const char *why) {
 void sandbox_check(struct sandbox *sb, uint64_t now) {
         uint8_t nonce[8] = { 0 };
 
-        if (!sb->ready || (sb->session && sb->session->state != SESSION_OPEN)) {
+        if (!sb->ready) {
                 if (now - sb->born_ms > HANDSHAKE_MS) {
                         struct pool *p = sb->pool;
                         bool starting = sb->state == SANDBOX_STARTING;

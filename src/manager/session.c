@@ -291,10 +291,14 @@ int session_held(struct session *s, const struct held *h) {
         return 0;
 }
 
+void session_unwanted(struct session *s) {
+        if (s->state == SESSION_OPENING && !s->opener && TAILQ_EMPTY(&s->pending))
+                session_refuse(s, "", "");
+}
+
 void session_hangup(struct session *s) {
         s->opener = NULL;
-        if (s->state == SESSION_OPENING && TAILQ_EMPTY(&s->pending))
-                session_refuse(s, "", "");
+        session_unwanted(s);
 }
 
 /* --- the end ------------------------------------------------------------------------------------ */

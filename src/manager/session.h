@@ -100,6 +100,8 @@ void session_assign(struct session *s, struct sandbox *sb);
 void session_refuse(struct session *s, const char *reason, const char *line);
 /* Its agent has said HELLO and what it holds: 0 or -errno. */
 int session_held(struct session *s, const struct held *h);
+/* Gives it up where it is not open yet and nobody is left who waits for it. */
+void session_unwanted(struct session *s);
 /* Its opener has gone. */
 void session_hangup(struct session *s);
 /* Ends what runs in it, throws its sandbox away, records that and frees it. @reason is a word for the trails, @by

@@ -41,8 +41,11 @@ struct rig_end {
         int fd;
         size_t in_len;
         uint8_t in[2 * FRAME_MAX];
-        bool started, final; /* a client: what it has been told */
-        bool detach;         /* and what it has asked for: STARTED is the last it hears */
+        bool started, final;            /* a client: what it has been told */
+        uint8_t code;                   /* of its REJECT or RESULT */
+        char said[4096];                /* and the line there, or the ANSWER so far, or the exec's id */
+        unsigned got[FRAME_FORGET + 1]; /* frames by type */
+        bool detach;                    /* and what it has asked for: STARTED is the last it hears */
         /* an agent's sandbox */
         bool there;
         char id[ENGINE_ID_LEN + 1];
@@ -171,6 +174,9 @@ static inline void rig_connect(struct rig_end *e, const struct sockaddr_un *to, 
         e->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         e->in_len = 0;
         e->started = e->final = e->detach = false;
+        e->code = 0;
+        e->said[0] = '\0';
+        memset(e->got, 0, sizeof(e->got));
         if (connect(e->fd, (const struct sockaddr *)to, len) < 0)
                 e->fd = close_fd(e->fd);
 }
@@ -370,6 +376,28 @@ static inline void rig_read_broker(struct rig *r) {
 
 /* --- what the others are told -------------------------------------------------------------------- */
 
+/* Keeps what is there to be read of it. */
+static inline void rig_keep(struct rig_end *e, const struct frame *f) {
+        size_t n = strlen(e->said);
+        struct reject no;
+        struct result r;
+        struct started s;
+
+        e->got[f->type]++;
+        if (f->type == FRAME_REJECT && reject_decode(f->payload, f->len, &no) == 0) {
+                e->code = no.exit_code;
+                snprintf(e->said, sizeof(e->said), "%s", no.message);
+        } else if (f->type == FRAME_RESULT && result_decode(f->payload, f->len, &r) == 0) {
+                e->code = r.exit_code;
+                snprintf(e->said, sizeof(e->said), "%s", r.message);
+        } else if (f->type == FRAME_STARTED && started_decode(f->payload, f->len, &s) == 0)
+                snprintf(e->said, sizeof(e->said), "%s", s.exec_id);
+        else if (f->type == FRAME_ANSWER && f->len < sizeof(e->said) - n) {
+                memcpy(e->said + n, f->payload, f->len);
+                e->said[n + f->len] = '\0';
+        }
+}
+
 /* STARTED before anything of the command, one last word, nothing behind it. */
 static inline void rig_client_frame(struct rig_end *c, const struct frame *f) {
         check(!c->final);
@@ -415,6 +443,7 @@ static inline void rig_read(struct rig_end *e, bool client) {
                 while ((got = frame_parse(e->in + done, e->in_len - done, FRAME_FROM_MANAGER, &f,
                                           &used)) == 1) {
                         decode(&f);
+                        rig_keep(e, &f);
                         if (client)
                                 rig_client_frame(e, &f);
                         done += used;
@@ -517,9 +546,10 @@ static inline void rig_check_session(struct rig *r, struct session *s) {
         struct exec *x;
 
         check(session_name_valid(s->name) && session_find(&r->m, s->name) == s);
-        check(s->state != SESSION_OPEN || (s->sandbox && s->sandbox->ready && s->sandbox->held));
+        check(s->state != SESSION_OPEN || (s->sandbox && s->sandbox->ready));
         check(!s->waiter.turn || (s->state == SESSION_OPENING && !s->sandbox && !s->making));
         check(s->state != SESSION_OPENING || s->waiter.turn || s->making || s->sandbox);
+        check(s->state != SESSION_OPENING || s->opener || !TAILQ_EMPTY(&s->pending));
         check(!s->opener || (s->state == SESSION_OPENING && s->opener->opening == s));
         for (int i = 0; i < SESSION_BUCKETS; i++)
                 LIST_FOREACH(x, &s->execs[i], in_session) {

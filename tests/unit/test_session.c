@@ -1,0 +1,503 @@
+/* Sessions, asked for over sockets, with agents and a broker at the other ends that do as they are told
+ * (fuzz/manager_rig.h): who may what, what is bounded, and what the next manager finds. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <sys/stat.h>
+
+#include "fuzz/manager_rig.h"
+
+#define ALICE 0
+#define BOB 1
+#define SELF 2 /* root, where root runs this */
+
+static struct rig *r;
+
+static int begin(void **state) {
+        (void)state;
+        r = rig_begin();
+        return 0;
+}
+
+static int end(void **state) {
+        (void)state;
+        rig_finish(r);
+        return 0;
+}
+
+/* A new caller in that place. */
+static struct rig_end *caller(unsigned slot, unsigned user) {
+        if (r->clients[slot].fd >= 0)
+                rig_client(r, slot, 0);
+        rig_settle(r);
+        rig_client(r, slot, user);
+        return &r->clients[slot];
+}
+
+static void settle(void) {
+        struct client *c;
+
+        rig_settle(r);
+        LIST_FOREACH(c, &r->m.clients, link)
+        c->since_ms -= 100; /* STARTED of what stays silent */
+        client_announce(NULL, 0, &r->m);
+        rig_settle(r);
+        rig_check(r);
+}
+
+static struct rig_end *ask(unsigned slot, unsigned user, struct ask a) {
+        struct rig_end *c = caller(slot, user);
+        uint8_t buf[2048];
+
+        a.name = a.name ? a.name : "";
+        a.profile = a.profile ? a.profile : "";
+        rig_frame(c, FRAME_ASK, 0, 1, buf, (size_t)ask_encode(&a, buf, sizeof(buf)));
+        settle();
+        return c;
+}
+
+static void send_exec(struct rig_end *c, const char *session, struct exec_request q) {
+        const char *args[] = { "true" };
+        uint8_t buf[512];
+
+        q.session = session;
+        q.profile = q.profile ? q.profile : "";
+        q.workdir = "";
+        q.n_args = 1;
+        q.args = args;
+        c->detach = q.detach;
+        rig_frame(c, FRAME_EXEC, 0, 1, buf, (size_t)exec_request_encode(&q, buf, sizeof(buf)));
+}
+
+static struct rig_end *exec_in(unsigned slot, unsigned user, const char *session,
+                               struct exec_request q) {
+        struct rig_end *c = caller(slot, user);
+
+        send_exec(c, session, q);
+        settle();
+        return c;
+}
+
+static struct rig_end *attach(unsigned slot, unsigned user, const char *id, bool output) {
+        struct rig_end *c = caller(slot, user);
+        struct attach a = { .exec_id = id, .output = output };
+        uint8_t buf[64];
+
+        rig_frame(c, FRAME_ATTACH, 0, 1, buf, (size_t)attach_encode(&a, buf, sizeof(buf)));
+        settle();
+        return c;
+}
+
+static void exited(uint32_t channel, struct exited e) {
+        uint8_t buf[256];
+
+        rig_frame(&r->agents[0], FRAME_EXITED, 0, channel, buf,
+                  (size_t)exited_encode(&e, buf, sizeof(buf)));
+        settle();
+}
+
+static struct rig_end *open_session(unsigned user, const char *name) {
+        struct rig_end *c = ask(0, user, (struct ask){ .op = ASK_SESSION_OPEN, .name = name });
+
+        assert_true(c->final);
+        return c;
+}
+
+static bool is_kept(const char *name) {
+        char path[256];
+        struct stat st;
+
+        snprintf(path, sizeof(path), "%s/sessions/%s", rig_state_dir, name);
+        return lstat(path, &st) == 0;
+}
+
+static void assert_says(const struct rig_end *c, uint8_t code, const char *words) {
+        assert_true(c->final);
+        if (!strstr(c->said, words))
+                fail_msg("it says: %s", c->said);
+        assert_int_equal(c->code, code);
+}
+
+static void names(void **state) {
+        char longest[66];
+
+        (void)state;
+        memset(longest, 'x', 65);
+        longest[65] = '\0';
+        assert_false(session_name_valid(longest));
+        longest[64] = '\0';
+        assert_true(session_name_valid(longest));
+        assert_true(session_name_valid("aZ0_.-"));
+        for (const char *const *s = (const char *const[]){ "", ".", "..", ".new", "-a", "a/b", "a b",
+                                                           "a\n", "é", NULL };
+             *s; s++)
+                assert_false(session_name_valid(*s));
+}
+
+static void opened_and_closed(void **state) {
+        struct rig_end *c;
+
+        (void)state;
+        c = ask(0, ALICE,
+                (struct ask){ .op = ASK_SESSION_OPEN,
+                              .name = "a",
+                              .ttl_ms = 5000,
+                              .n_labels = 1,
+                              .labels = { "k=v" } });
+        assert_says(c, 0, "a\n");
+        assert_int_equal(strlen(c->said), 2);
+        assert_true(is_kept("a"));
+        c = ask(1, ALICE, (struct ask){ .op = ASK_SESSION_LIST, .json = true });
+        assert_says(c, 0, "\"session\":\"a\",\"uid\":1000,\"profile\":\"default\",\"state\":\"open\"");
+        assert_says(c, 0, "\"ttl_ms\":5000");
+        assert_says(c, 0, "\"labels\":{\"k\":\"v\"}");
+        assert_says(ask(1, BOB, (struct ask){ .op = ASK_SESSION_LIST, .json = true }), 0, "[]\n");
+        assert_says(ask(1, BOB, (struct ask){ .op = ASK_SESSION_LIST, .all = true }), 77, "only root");
+        c = ask(1, ALICE, (struct ask){ .op = ASK_SESSION_CLOSE, .name = "a", .json = true });
+        assert_says(c, 0, "{}\n");
+        assert_false(is_kept("a"));
+        assert_false(r->agents[0].there);
+        assert_says(ask(1, ALICE, (struct ask){ .op = ASK_SESSION_CLOSE, .name = "a" }), 125,
+                    "no session");
+}
+
+static void made_up_names_differ(void **state) {
+        char first[4096];
+
+        (void)state;
+        snprintf(first, sizeof(first), "%s", open_session(ALICE, "")->said);
+        assert_memory_equal(first, "s-", 2);
+        assert_int_equal(strlen(first), 11);
+        caller(1, ALICE);
+        ask(1, ALICE, (struct ask){ .op = ASK_SESSION_OPEN });
+        rig_answer(r, 0);
+        rig_agent(r, 1, "scrub=yes\n");
+        rig_held(r, &r->agents[1], 0, 1);
+        settle();
+        assert_true(r->clients[1].final);
+        assert_string_not_equal(r->clients[1].said, first);
+}
+
+static void refused(void **state) {
+        (void)state;
+        open_session(ALICE, "a");
+        assert_says(ask(1, ALICE, (struct ask){ .op = ASK_SESSION_OPEN, .name = "a" }), 64, "is taken");
+        assert_says(ask(1, BOB, (struct ask){ .op = ASK_SESSION_OPEN, .name = "a" }), 64, "is taken");
+        assert_says(ask(1, ALICE, (struct ask){ .op = ASK_SESSION_OPEN, .name = "-x" }), 64,
+                    "cannot be");
+        assert_says(ask(1, ALICE, (struct ask){ .op = ASK_SESSION_OPEN, .profile = "none" }), 64,
+                    "no profile");
+        assert_says(ask(1, ALICE, (struct ask){ .op = ASK_SESSION_OPEN, .ttl_ms = UINT64_MAX }), 64,
+                    "over the limit");
+        assert_says(ask(1, ALICE, (struct ask){ .op = ASK_SESSION_OPEN, .mounts = true }), 64,
+                    "no descriptor");
+        assert_says(exec_in(1, ALICE, "b", (struct exec_request){ 0 }), 125, "no session \"b\"");
+        assert_says(exec_in(1, ALICE, ".b", (struct exec_request){ 0 }), 64, "cannot be");
+        assert_says(exec_in(1, ALICE, "a", (struct exec_request){ .profile = "once" }), 64,
+                    "of profile \"default\"");
+        /* A field that the question does not take. */
+        assert_int_equal(
+                ask(1, ALICE, (struct ask){ .op = ASK_SESSION_LIST, .name = "a" })->got[FRAME_ANSWER],
+                0);
+}
+
+static void another_users(void **state) {
+        struct rig_end *c;
+        char id[4096];
+
+        (void)state;
+        open_session(ALICE, "a");
+        snprintf(id, sizeof(id), "%s",
+                 exec_in(0, ALICE, "a", (struct exec_request){ .detach = true })->said);
+        assert_int_equal(strlen(id), PROTO_EXEC_ID);
+        assert_says(exec_in(1, BOB, "a", (struct exec_request){ 0 }), 77, "another user's");
+        assert_says(exec_in(1, BOB, "a", (struct exec_request){ .open = true }), 77, "another user's");
+        assert_says(ask(1, BOB, (struct ask){ .op = ASK_SESSION_CLOSE, .name = "a" }), 77,
+                    "another user's");
+        assert_says(ask(1, BOB, (struct ask){ .op = ASK_PS, .name = "a" }), 77, "another user's");
+        assert_says(ask(1, BOB, (struct ask){ .op = ASK_KILL, .name = id }), 77, "another user's");
+        assert_says(attach(1, BOB, id, true), 77, "another user's");
+        c = ask(1, BOB, (struct ask){ .op = ASK_PS });
+        assert_null(strstr(c->said, id));
+        if (getuid() != 0)
+                return;
+        assert_says(exec_in(1, SELF, "a", (struct exec_request){ 0 }), 77, "another user's");
+        assert_says(ask(1, SELF, (struct ask){ .op = ASK_SESSION_LIST, .all = true }), 0, "\na ");
+        assert_says(ask(1, SELF, (struct ask){ .op = ASK_PS, .all = true }), 0, id);
+        ask(1, SELF, (struct ask){ .op = ASK_SESSION_CLOSE, .name = "a" });
+        assert_null(session_find(&r->m, "a"));
+}
+
+static void quotas(void **state) {
+        (void)state;
+        open_session(ALICE, "a");
+        for (int i = 0; i < 6; i++)
+                assert_int_equal(exec_in(1, ALICE, "a", (struct exec_request){ .detach = true })
+                                         ->got[FRAME_STARTED],
+                                 1);
+        assert_says(exec_in(1, ALICE, "a", (struct exec_request){ .detach = true }), 125,
+                    "limits.execs");
+        assert_says(exec_in(1, ALICE, "", (struct exec_request){ 0 }), 125, "limits.execs");
+        ask(1, ALICE, (struct ask){ .op = ASK_SESSION_OPEN, .name = "b" });
+        assert_false(r->clients[1].final);
+        assert_says(ask(2, ALICE, (struct ask){ .op = ASK_SESSION_OPEN, .name = "c" }), 125,
+                    "limits.sessions");
+        /* What it holds is counted over all who wait for it. */
+        for (unsigned i = 2; i < 4; i++)
+                assert_false(exec_in(i, BOB, "d", (struct exec_request){ .open = true })->final);
+        caller(1, BOB);
+        assert_false(exec_in(1, BOB, "d", (struct exec_request){ 0 })->final);
+        assert_says(exec_in(0, BOB, "d", (struct exec_request){ 0 }), 125, "limits.queued");
+}
+
+static void full(void **state) {
+        struct session *s;
+
+        (void)state;
+        open_session(ALICE, "a");
+        s = session_find(&r->m, "a");
+        s->n_running += SESSION_EXECS_MAX;
+        r->m.n_running += SESSION_EXECS_MAX; /* and so that it fits together */
+        send_exec(caller(1, ALICE), "a", (struct exec_request){ 0 });
+        rig_settle(r);
+        r->m.n_running -= SESSION_EXECS_MAX;
+        assert_says(&r->clients[1], 125, "as many commands run");
+        s->n_running -= SESSION_EXECS_MAX;
+}
+
+static void by_a_command(void **state) {
+        struct rig_end *c = exec_in(0, ALICE, "a", (struct exec_request){ .open = true });
+        struct session *s = session_find(&r->m, "a");
+
+        (void)state;
+        assert_non_null(s);
+        assert_true(is_kept("a"));
+        assert_true(c->started && s->n_running == 1);
+        exited(1, (struct exited){ .cause = CAUSE_EXITED, .code = 3 });
+        assert_says(c, 3, "");
+        assert_ptr_equal(session_find(&r->m, "a"), s);
+        /* Nobody is left who wants it. */
+        exec_in(1, ALICE, "b", (struct exec_request){ .open = true });
+        assert_non_null(session_find(&r->m, "b"));
+        rig_client(r, 1, 0);
+        settle();
+        assert_null(session_find(&r->m, "b"));
+}
+
+static void idle(void **state) {
+        struct rig_end *c;
+
+        (void)state;
+        ask(0, ALICE, (struct ask){ .op = ASK_SESSION_OPEN, .name = "a", .ttl_ms = 10000 });
+        c = exec_in(1, ALICE, "a", (struct exec_request){ 0 });
+        sessions_check(&r->m, now_ms() + 20000);
+        assert_non_null(session_find(&r->m, "a"));
+        exited(1, (struct exited){ .cause = CAUSE_EXITED });
+        assert_says(c, 0, "");
+        sessions_check(&r->m, now_ms() + 9000);
+        assert_non_null(session_find(&r->m, "a"));
+        sessions_check(&r->m, now_ms() + 10001);
+        assert_null(session_find(&r->m, "a"));
+        assert_false(is_kept("a"));
+}
+
+static void not_put_down(void **state) {
+        (void)state;
+        r->m.options.state_dir = "/dev/null";
+        assert_says(open_session(ALICE, "a"), 125, "state file could not be written");
+        assert_null(session_find(&r->m, "a"));
+        assert_int_equal(r->m.pools.lh_first->n_leased, 0);
+        r->m.options.state_dir = rig_state_dir;
+        assert_says(open_session(ALICE, "a"), 0, "a\n");
+}
+
+static void detached(void **state) {
+        struct rig_end *c, *w;
+        char id[4096];
+
+        (void)state;
+        open_session(ALICE, "a");
+        snprintf(id, sizeof(id), "%s",
+                 exec_in(0, ALICE, "a", (struct exec_request){ .detach = true })->said);
+        c = attach(1, ALICE, id, true);
+        assert_true(c->started);
+        w = attach(2, ALICE, id, false);
+        exited(1, (struct exited){ .cause = CAUSE_EXITED, .code = 7 });
+        exited(2, (struct exited){ .cause = CAUSE_EXITED, .code = 7 });
+        assert_says(c, 7, "");
+        assert_false(w->final);
+        exited(3, (struct exited){ .cause = CAUSE_EXITED, .code = 7 });
+        assert_says(w, 7, "");
+        assert_says(ask(1, ALICE, (struct ask){ .op = ASK_PS, .json = true }), 0,
+                    "\"state\":\"ended\",\"detached\":true,\"cause\":\"exited\",\"exit_code\":7");
+        assert_says(ask(1, ALICE, (struct ask){ .op = ASK_KILL, .name = id }), 125, "runs");
+        /* The agent has forgotten it, and its end is known all the same. */
+        c = attach(1, ALICE, id, false);
+        exited(4, (struct exited){ .cause = CAUSE_NOT_FOUND, .code = START_PLUMBING, .error = ENOENT });
+        assert_says(c, 7, "");
+        for (uint32_t i = 0; i < SESSION_ENDED_MAX; i++) {
+                assert_int_equal(r->agents[0].got[FRAME_FORGET], 0);
+                exec_in(0, ALICE, "a", (struct exec_request){ .detach = true });
+                exited(5 + i, (struct exited){ .cause = CAUSE_EXITED });
+        }
+        assert_int_equal(r->agents[0].got[FRAME_FORGET], 1);
+        assert_says(attach(1, ALICE, id, true), 125, "no detached command");
+}
+
+static void killed(void **state) {
+        struct rig_end *c;
+        char id[4096];
+
+        (void)state;
+        open_session(ALICE, "a");
+        c = exec_in(1, ALICE, "a", (struct exec_request){ 0 });
+        snprintf(id, sizeof(id), "%s", c->said);
+        ask(2, ALICE, (struct ask){ .op = ASK_KILL, .name = id, .signal = 15 });
+        assert_int_equal(r->agents[0].got[FRAME_SIGNAL], 1);
+        ask(2, ALICE, (struct ask){ .op = ASK_KILL, .name = id });
+        assert_int_equal(r->agents[0].got[FRAME_CANCEL], 1);
+        exited(1, (struct exited){ .cause = CAUSE_CANCELLED, .signaled = true, .code = 9 });
+        assert_says(c, 137, "by hermes-sandbox kill");
+}
+
+static void agent_gone(void **state) {
+        struct rig_end *c;
+
+        (void)state;
+        open_session(ALICE, "a");
+        c = exec_in(1, ALICE, "a", (struct exec_request){ 0 });
+        rig_agent(r, 0, "");
+        settle();
+        assert_says(c, 125, "nothing is known");
+        assert_null(session_find(&r->m, "a"));
+        assert_false(is_kept("a"));
+}
+
+/* The engine and the agent as they are when the next manager looks for the session. */
+static void come_back(unsigned held) {
+        while (r->n_pending > 0 && r->pending[0].type != ENGINE_LISTEN)
+                rig_answer(r, 0);
+        rig_settle(r);
+        assert_true(r->n_pending > 0);
+        rig_answer(r, 0);
+        rig_agent(r, 0, "scrub=yes\n");
+        rig_held(r, &r->agents[0], held, 1);
+        settle();
+}
+
+static void found_again(void **state) {
+        struct rig_end *c, *p;
+        struct session *s;
+
+        (void)state;
+        ask(0, ALICE,
+            (struct ask){ .op = ASK_SESSION_OPEN,
+                          .name = "a",
+                          .ttl_ms = 10000,
+                          .n_labels = 1,
+                          .labels = { "k=v" } });
+        exec_in(1, ALICE, "a", (struct exec_request){ .detach = true });
+        rig_restart(r);
+        s = session_find(&r->m, "a");
+        assert_non_null(s);
+        assert_int_equal(s->state, SESSION_ADOPTING);
+        assert_int_equal(s->owner.uid, FIRST_UID);
+        assert_int_equal(s->ttl_ms, 10000);
+        assert_int_equal(s->n_labels, 1);
+        assert_string_equal(s->labels[0], "k=v");
+        /* What is asked meanwhile waits. */
+        c = exec_in(1, ALICE, "a", (struct exec_request){ 0 });
+        p = ask(2, ALICE, (struct ask){ .op = ASK_PS, .json = true });
+        assert_false(c->final || c->started || p->final);
+        assert_says(exec_in(3, BOB, "a", (struct exec_request){ 0 }), 77, "another user's");
+        come_back(1);
+        assert_int_equal(s->state, SESSION_OPEN);
+        assert_true(c->started);
+        assert_says(p, 0, "\"state\":\"running\",\"detached\":true");
+        assert_int_equal(s->n_running, 2);
+        exited(2, (struct exited){ .cause = CAUSE_EXITED, .code = 5 });
+        assert_says(c, 5, "");
+        exited(1, (struct exited){ .cause = CAUSE_EXITED, .code = 6 });
+        assert_int_equal(session_ended(s, r->ids[0])->result.exit_code, 6);
+}
+
+static void not_held_any_more(void **state) {
+        struct audit_open_exec o;
+        size_t i = 0;
+
+        (void)state;
+        open_session(ALICE, "a");
+        exec_in(1, ALICE, "a", (struct exec_request){ .detach = true });
+        rig_restart(r);
+        assert_true(audit_open_next(r->m.audit, &i, &o));
+        come_back(0);
+        i = 0;
+        assert_false(audit_open_next(r->m.audit, &i, &o));
+        assert_int_equal(session_find(&r->m, "a")->n_running, 0);
+}
+
+static void held_and_unknown(void **state) {
+        struct session *s;
+
+        (void)state;
+        open_session(ALICE, "a");
+        exec_in(1, ALICE, "a", (struct exec_request){ .detach = true });
+        exited(1, (struct exited){ .cause = CAUSE_EXITED });
+        rig_restart(r);
+        come_back(1); /* as if it ran */
+        assert_int_equal(r->agents[0].got[FRAME_CANCEL], 1);
+        s = session_find(&r->m, "a");
+        assert_int_equal(s->n_running, 1);
+        exited(1, (struct exited){ .cause = CAUSE_CANCELLED });
+        assert_int_equal(s->n_running, 0);
+        assert_int_equal(s->n_ended, 1);
+}
+
+static void container_gone(void **state) {
+        struct rig_end *c;
+
+        (void)state;
+        open_session(ALICE, "a");
+        exec_in(1, ALICE, "a", (struct exec_request){ .detach = true });
+        rig_restart(r);
+        c = exec_in(1, ALICE, "a", (struct exec_request){ 0 });
+        r->agents[0].there = false;
+        while (r->n_pending > 0) {
+                rig_answer(r, 0);
+                rig_settle(r);
+        }
+        settle();
+        assert_says(c, 125, "rejected");
+        assert_null(session_find(&r->m, "a"));
+        assert_false(is_kept("a"));
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(names),
+                TEST(opened_and_closed),
+                TEST(made_up_names_differ),
+                TEST(refused),
+                TEST(another_users),
+                TEST(quotas),
+                TEST(full),
+                TEST(by_a_command),
+                TEST(idle),
+                TEST(not_put_down),
+                TEST(detached),
+                TEST(killed),
+                TEST(agent_gone),
+                TEST(found_again),
+                TEST(not_held_any_more),
+                TEST(held_and_unknown),
+                TEST(container_gone),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
