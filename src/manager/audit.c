@@ -329,7 +329,7 @@ int audit_recover(struct audit *a, bool (*keep)(void *userdata, const struct aud
         for (size_t i = 0; audit_state_next(a->state, &i, &o); i++) {
                 int r;
 
-                if (keep(userdata, &o))
+                if (keep && keep(userdata, &o))
                         continue;
                 r = record_end(a, &o, &end, &recorded);
                 if (r < 0)

@@ -115,7 +115,7 @@ int audit_session_closed(struct audit *a, const struct audit_session *s, const c
 int audit_pool(struct audit *a, bool start, unsigned containers);
 
 /* Writes the missing end records (res=unknown) of execs that an earlier life left open, but for those of which @keep
- * says true: they stay open. 0 or -errno. */
+ * (NULL: none) says true: they stay open. 0 or -errno. */
 int audit_recover(struct audit *a, bool (*keep)(void *userdata, const struct audit_open_exec *o),
                   void *userdata);
 /* The first open exec at or behind number @*i: fills *ret and sets *i to its number; false: none is left. */

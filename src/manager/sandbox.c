@@ -46,19 +46,20 @@ static unsigned *counter(struct sandbox *sb) {
         }
 }
 
-void sandbox_set_state(struct sandbox *sb, enum sandbox_state to) {
-        unsigned *n;
+static void count(struct sandbox *sb, int by) {
+        unsigned *n = counter(sb);
 
+        if (n)
+                *n += (unsigned)by;
+}
+
+void sandbox_set_state(struct sandbox *sb, enum sandbox_state to) {
         if (!moves[sb->state][to])
                 abort();
-        n = counter(sb);
-        if (n)
-                (*n)--;
+        count(sb, -1);
         sb->state = to;
         sb->since_ms = now_ms();
-        n = counter(sb);
-        if (n)
-                (*n)++;
+        count(sb, 1);
 }
 
 bool sandbox_fit(const struct sandbox *sb, uint64_t now) {
@@ -288,7 +289,7 @@ struct sandbox *sandbox_new(struct pool *p, const char *id, const uint8_t recipe
                 sb->owner = s->owner.uid;
                 sb->session = s;
         }
-        (*counter(sb))++;
+        count(sb, 1);
         TAILQ_INSERT_TAIL(&p->sandboxes, sb, link);
         return sb;
 }

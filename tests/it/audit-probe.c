@@ -144,7 +144,7 @@ int main(int argc, char **argv) {
                 check(audit_exec_start(a, &x), "start");
                 kill(getpid(), SIGKILL);
         } else if (strcmp(argv[2], "recover") == 0) {
-                check(audit_recover(a), "recover");
+                check(audit_recover(a, NULL, NULL), "recover");
         } else if (strcmp(argv[2], "time") == 0 && argc == 4) {
                 measure(a, &x, (unsigned)atoi(argv[3]));
         } else {

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #define SOCKET_PATH "/.hermes-sandbox/stream/agent.sock"
-#define VERSION 2
+#define PROTOCOL_VERSION 2
 #define CREDIT 262144
 #define PAYLOAD 65536
 #define HELD_MAX 192
@@ -136,7 +136,7 @@ static void end_well(uint32_t channel) {
 }
 
 static void greet(void) {
-        hello(VERSION, 3, "scrub=yes\n");
+        hello(PROTOCOL_VERSION, 3, "scrub=yes\n");
         held(0, NULL);
 }
 
@@ -165,18 +165,18 @@ static void old(void) {
         hello(1, 3, "scrub=yes\n");
 }
 static void posing(void) {
-        hello(VERSION, 1, "scrub=yes\n");
+        hello(PROTOCOL_VERSION, 1, "scrub=yes\n");
 }
 static void held_foreign(void) {
-        hello(VERSION, 3, "scrub=yes\n");
+        hello(PROTOCOL_VERSION, 3, "scrub=yes\n");
         held(1, word);
 }
 static void held_full(void) {
-        hello(VERSION, 3, "scrub=yes\n");
+        hello(PROTOCOL_VERSION, 3, "scrub=yes\n");
         held(HELD_MAX, NULL);
 }
 static void held_more(void) {
-        hello(VERSION, 3, "scrub=yes\n");
+        hello(PROTOCOL_VERSION, 3, "scrub=yes\n");
         memset(zeros, 0xff, 8192);
         say(HELD, 0, zeros, 8192);
 }
@@ -186,7 +186,7 @@ static void held_twice(void) {
 }
 /* What a person reads in status, and a program as JSON. */
 static void words(void) {
-        hello(VERSION, 3,
+        hello(PROTOCOL_VERSION, 3,
               "scrub=yes\nseccomp=\"},{\n\033]0;owned\a=\033[2J\nno_new_privs=\xff\xfe\n\xe2\x80\xa8=1\n=\n"
               "apparmor=\r\n");
         held(0, NULL);
