@@ -93,7 +93,7 @@ ends_are_told() {
 	expect_rc 137 hs wait "$(counts_in work)" >/dev/null
 	close_session work
 	expect_settled 2
-	expect_recorded
+	expect_recorded 0
 	! ours | grep -qxF "$(cat "$HST_DIR/work.sandbox")" || fail "its container is left"
 }
 it_case "a detached command ends while there is no manager: its end and its output are there" ends_are_told
@@ -128,7 +128,7 @@ killed_while_opening() {
 	echo "$told were told of their session, $(wc -l <"$HST_DIR/listed") are there"
 	while read -r i; do close_session "$i"; done <"$HST_DIR/listed"
 	expect_settled 2
-	expect_recorded
+	expect_recorded 0
 }
 it_case "killed while ten sessions are being opened: who heard of his has it, and no sandbox is left over" killed_while_opening
 
@@ -149,7 +149,7 @@ away() {
 	expect_match 'no session' "$(cat "$HST_DIR/err")"
 	expect_match 'res=unknown' "$(audit_records --raw -m USER_CMD -x "$HST_RUN/bin/hermes-sandboxd" | grep -a "$id" | tail -n 1)"
 	expect_settled 2
-	expect_recorded
+	expect_recorded 0
 }
 it_case "away for longer than reconnect_grace: the session is recorded as lost, and its command's end as unknown" away
 
@@ -172,6 +172,6 @@ damaged() {
 	expect_settled 2 1
 	close_session whole
 	expect_settled 2
-	expect_recorded
+	expect_recorded 0
 }
 it_case "its state is damaged: what can be read is there again, what cannot is removed" damaged

@@ -92,6 +92,6 @@ killed_while_adopting() {
 	expect_settled 2 1
 	close_session work
 	expect_settled 2
-	expect_recorded
+	expect_recorded 0
 }
 it_case "it is killed each time that the manager looks for its sessions" killed_while_adopting

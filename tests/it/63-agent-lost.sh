@@ -37,7 +37,7 @@ killed_busy() {
 	expect_eq hello "$(hs exec 'echo hello')"
 	expect_settled 2
 	! ours | grep -qxF "$BUSY" || fail "its container is still there"
-	expect_recorded
+	expect_recorded 0
 }
 it_case "an agent is killed under a command: 125, sandbox_lost, and its sandbox is replaced" killed_busy
 
@@ -97,6 +97,6 @@ stopped() {
 	unharmed stays
 	close_session stays
 	expect_settled 2
-	expect_recorded
+	expect_recorded 0
 }
 it_case "agents are stopped, idle, under a command and in a session: all are found, the callers are told" stopped

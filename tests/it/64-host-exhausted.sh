@@ -91,7 +91,7 @@ manager_descriptors() {
 	crowd_served
 	unbounded "$manager"
 	expect_settled 4
-	expect_recorded
+	expect_recorded 0
 }
 it_case "the manager has three descriptors left for twelve callers: all are served, and nothing spins" manager_descriptors
 
@@ -113,7 +113,7 @@ manager_none() {
 	expect_eq "0 begun done" "$HS_RC $(paste -sd' ' "$HST_DIR/long.out")"
 	expect_settled 4
 	expect_eq hello "$(hs exec 'echo hello')"
-	expect_recorded
+	expect_recorded 0
 }
 it_case "it has none while sandboxes die: what runs goes on, and the pool fills afterwards" manager_none
 
@@ -147,7 +147,7 @@ none_for_a_session() {
 	unharmed work
 	expect_settled 4 1
 	close_session work
-	expect_recorded
+	expect_recorded 0
 }
 it_case "it has none while the manager comes back and looks for its sessions: none is given up" none_for_a_session
 
@@ -255,6 +255,6 @@ oom_killed() {
 	unharmed work
 	close_session work
 	expect_settled 4
-	expect_recorded
+	expect_recorded 0
 }
 it_case "the kernel kills the manager for want of memory: likewise" oom_killed

@@ -48,13 +48,13 @@ record_ids() {
 		grep -a "op=$1 " | grep -aoE ' exec="[0-9a-f]{16}"' | sort
 }
 
-# all_recorded [RUNNING]: each exec has exactly one start and, but for RUNNING of them, at least one end; nothing ends
+# all_recorded RUNNING: each exec has exactly one start and, but for RUNNING of them, at least one end; nothing ends
 # that did not start; and the readable trail is whole.
 all_recorded() {
 	record_ids exec-start >"$HST_DIR/starts"
 	record_ids exec-end | uniq >"$HST_DIR/ends"
 	[ -z "$(uniq -d "$HST_DIR/starts")" ] && [ -z "$(comm -13 "$HST_DIR/starts" "$HST_DIR/ends")" ] &&
-		[ "$(comm -23 "$HST_DIR/starts" "$HST_DIR/ends" | wc -l)" -eq "${1:-0}" ]
+		[ "$(comm -23 "$HST_DIR/starts" "$HST_DIR/ends" | wc -l)" -eq "$1" ]
 }
 expect_recorded() {
 	local verdict
