@@ -18,8 +18,10 @@ install -m 0644 tests/it/terminals.py "$HST_DIR/"
 
 # on_terminal CASE: tests/it/terminals.py has them.
 on_terminal() {
-	as "$CALLER" python3 "$HST_DIR/terminals.py" "$1" "$HST_RUN/bin/hermes-sandbox" --socket "$HST_DIR/run/pool.sock"
+	local rc=0
+	as "$CALLER" env --default-signal=INT,QUIT python3 "$HST_DIR/terminals.py" "$1" "$HST_RUN/bin/hermes-sandbox" --socket "$HST_DIR/run/pool.sock" || rc=$?
 	hs session close terminals 2>/dev/null || true
+	return $rc
 }
 
 in_session() {
@@ -42,7 +44,7 @@ it_case "top has a screen of its own" on_terminal top
 
 hang_up() {
 	hs session open terminals >/dev/null
-	as "$CALLER" python3 "$HST_DIR/terminals.py" hang_up "$HST_RUN/bin/hermes-sandbox" --socket "$HST_DIR/run/pool.sock"
+	as "$CALLER" env --default-signal=INT,QUIT python3 "$HST_DIR/terminals.py" hang_up "$HST_RUN/bin/hermes-sandbox" --socket "$HST_DIR/run/pool.sock"
 	wait_for 10 none_left 7506 7507 7508 || expect_gone 7506 7507 7508
 	expect_eq here "$(hs exec --session terminals 'echo here')"
 	hs session close terminals
