@@ -38,8 +38,8 @@ mine bash -c 'umask 022; mkdir -p tree/sub/deep tree/closed
 	chmod 0750 tree/sub; chmod 0444 tree/sub/bytes; chmod 0440 tree/sub/empty; : >secret; chmod 0 secret; chmod 0711 tree/random
 	touch -d "2001-02-03 04:05:06.789" tree/random tree/sub/deep; chmod 0500 tree/closed'
 
-# Modes, times and sizes of all, and sums of what can be read.
-look='cd "$1" && find . -exec stat -c "%n %a %s %y" {} + | LC_ALL=C sort && find . -type f -readable -exec sha256sum {} + | LC_ALL=C sort'
+# Modes and times of all, sizes and sums of files: a folder's size is its file system's.
+look='cd "$1" && export LC_ALL=C; { find . -type d -exec stat -c "%n %a %y" {} +; find . -type f -exec stat -c "%n %a %s %y" {} +; find . -type f -exec sha256sum {} +; } | sort'
 
 exact() {
 	mine bash -c "$look" - tree >before
