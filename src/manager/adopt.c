@@ -139,6 +139,39 @@ static bool is_anothers(struct session *s, const char *exec_id) {
         return false;
 }
 
+/* Goes on in @s, under @channel. Takes over @open. */
+static struct exec *go_on(struct session *s, struct audit_open_exec *open, uint32_t channel) {
+        struct exec *x = calloc(1, sizeof(*x));
+        uint64_t now = now_us();
+
+        if (!x)
+                abort();
+        x->m = s->m;
+        x->state = EXEC_RUNNING;
+        x->pool = s->pool;
+        x->session = s;
+        x->sandbox = s->sandbox;
+        x->open = open;
+        x->audit = (struct audit_exec){ .open = open,
+                                        .exec_id = x->id,
+                                        .container_id = x->container,
+                                        .profile = x->profile,
+                                        .session = s->name,
+                                        .caller = open->caller };
+        x->request = (struct exec_request){ .detach = true, .workdir = "" };
+        x->pool_hit = open->pool_hit;
+        x->begun_us = open->begun_us < now ? open->begun_us : now;
+        x->credit[0] = x->credit[1] = FRAME_CREDIT;
+        memcpy(x->id, open->exec_id, sizeof(x->id));
+        memcpy(x->container, s->container, sizeof(x->container));
+        snprintf(x->profile, sizeof(x->profile), "%s", s->pool->name);
+        x->channel = channel;
+        LIST_INSERT_HEAD(&x->m->execs, x, link);
+        x->m->n_running++;
+        session_exec_begun(s, x);
+        return x;
+}
+
 static void take(struct session *s, const char *exec_id, uint32_t channel, bool ended) {
         struct audit_open_exec *o = calloc(1, sizeof(*o));
         struct exec *x;
@@ -156,7 +189,7 @@ static void take(struct session *s, const char *exec_id, uint32_t channel, bool 
                 o->command_len = 1;
                 o->command_total = 1;
         }
-        x = exec_adopt(s, o, channel);
+        x = go_on(s, o, channel);
         x->unrecorded = !known;
         if (known || ended)
                 return;

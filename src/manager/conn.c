@@ -80,40 +80,6 @@ static int digest(struct conn *c, uint8_t *buf, size_t len) {
         return r < 0 ? r : keep(c, buf + done, len - done);
 }
 
-/* As recv(), and keeps the first descriptor that comes along. Others are closed, by the kernel where there is no room
- * for them: behind one there is, for a second, as the room is rounded up. */
-static ssize_t receive_passed(struct conn *c, uint8_t *buf, size_t cap) {
-        union {
-                struct cmsghdr head;
-                char room[CMSG_SPACE(sizeof(int))];
-        } control;
-        struct iovec iov = { buf, cap };
-        struct msghdr mh = { .msg_iov = &iov,
-                             .msg_iovlen = 1,
-                             .msg_control = &control,
-                             .msg_controllen = sizeof(control) };
-        ssize_t n = recvmsg(c->fd, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-        struct cmsghdr *h = n < 0 ? NULL : CMSG_FIRSTHDR(&mh);
-
-        if (!h || h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
-                return n;
-        for (size_t at = CMSG_LEN(0); at + sizeof(int) <= h->cmsg_len; at += sizeof(int)) {
-                int fd;
-
-                memcpy(&fd, (uint8_t *)h + at, sizeof(fd));
-                if (c->passed < 0)
-                        c->passed = fd;
-                else
-                        close_fd(fd);
-        }
-        return n;
-}
-
-void conn_pass_none(struct conn *c) {
-        c->passes = false;
-        c->passed = close_fd(c->passed);
-}
-
 static int receive(struct conn *c) {
         size_t have = c->in_len, cap = sizeof(scratch) - have;
         ssize_t n;
@@ -121,7 +87,7 @@ static int receive(struct conn *c) {
         if (c->paused)
                 return 0;
         memcpy(scratch, c->in ? c->in : scratch, have);
-        n = c->passes ? receive_passed(c, scratch + have, cap)
+        n = c->passes ? conn_receive_passed(c, scratch + have, cap)
                       : recv(c->fd, scratch + have, cap, MSG_DONTWAIT);
         if (n == 0)
                 return -ECONNRESET;

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <systemd/sd-event.h>
 
 #include "common/frame.h"
@@ -47,6 +48,8 @@ int conn_init(struct conn *c, sd_event *event, int fd, enum frame_from peer,
               void *userdata);
 void conn_done(struct conn *c);
 
+/* As recv(), and keeps the first descriptor that comes along (conn_passed.c). */
+ssize_t conn_receive_passed(struct conn *c, uint8_t *buf, size_t cap);
 /* No descriptor may come along any more; one that came and was not taken is closed. */
 void conn_pass_none(struct conn *c);
 

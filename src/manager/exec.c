@@ -366,38 +366,6 @@ void exec_hangup(struct exec *x) {
                 cancel(x);
 }
 
-struct exec *exec_adopt(struct session *s, struct audit_open_exec *open, uint32_t channel) {
-        struct exec *x = calloc(1, sizeof(*x));
-        uint64_t now = now_us();
-
-        if (!x)
-                abort();
-        x->m = s->m;
-        x->state = EXEC_RUNNING;
-        x->pool = s->pool;
-        x->session = s;
-        x->sandbox = s->sandbox;
-        x->open = open;
-        x->audit = (struct audit_exec){ .open = open,
-                                        .exec_id = x->id,
-                                        .container_id = x->container,
-                                        .profile = x->profile,
-                                        .session = s->name,
-                                        .caller = open->caller };
-        x->request = (struct exec_request){ .detach = true, .workdir = "" };
-        x->pool_hit = open->pool_hit;
-        x->begun_us = open->begun_us < now ? open->begun_us : now;
-        x->credit[0] = x->credit[1] = FRAME_CREDIT;
-        memcpy(x->id, open->exec_id, sizeof(x->id));
-        memcpy(x->container, s->container, sizeof(x->container));
-        snprintf(x->profile, sizeof(x->profile), "%s", s->pool->name);
-        x->channel = channel;
-        LIST_INSERT_HEAD(&x->m->execs, x, link);
-        x->m->n_running++;
-        session_exec_begun(s, x);
-        return x;
-}
-
 void exec_leave(struct exec *x) {
         if (!x->request.detach) {
                 exec_lost(x, "the manager is stopping");

@@ -63,8 +63,6 @@ int exec_client_frame(struct exec *x, const struct frame *f);
 int exec_agent_frame(struct exec *x, const struct frame *f);
 /* Its sandbox has gone under it. */
 void exec_lost(struct exec *x, const char *why);
-/* A detached command of an earlier life's goes on, in @s under @channel. Takes over @open, which is allocated. */
-struct exec *exec_adopt(struct session *s, struct audit_open_exec *open, uint32_t channel);
 /* This manager ends, and its session does not: who waits for the command is told, a detached one goes on. */
 void exec_leave(struct exec *x);
 /* Has the agent, which ends it at its time-out and when it is told to, not done so for far too long? */

@@ -7,7 +7,7 @@
  *     sweep.c     the broker is there, the engine is up: what an earlier life has left goes
  *     stop.c      the end: drained, then stopped
  *     lastword.c  the start has failed, and somebody asks
- *     conn.c      a framed connection
+ *     conn.c      a framed connection; conn_passed.c: a descriptor that comes with it
  *     peer.c      who is at the other end of a socket, and may they
  *     client.c    a caller's connection and its one request
  *     ask.c       the requests that run no command

@@ -373,22 +373,12 @@ void sessions_leave(struct manager *m) {
         }
 }
 
-/* Who waits for one that is being opened waits in the pool's queue, where this is seen to. */
-static void refuse_late(struct session *s, uint64_t now) {
-        struct exec *x;
-
-        while (s->state == SESSION_ADOPTING && (x = TAILQ_FIRST(&s->pending)) && s->pool->profile &&
-               now - x->waiter.queued_ms >= s->pool->profile->queue_timeout_ms)
-                exec_refuse(x, "queue_timeout",
-                            "the session's sandbox has not answered within queue_timeout: try again");
-}
-
 void sessions_check(struct manager *m, uint64_t now) {
         struct session *s, *next;
 
         for (s = TAILQ_FIRST(&m->sessions); s; s = next) {
                 next = TAILQ_NEXT(s, link);
-                refuse_late(s, now);
+                session_refuse_late(s, now);
                 attaches_check(s, now);
                 if (s->state == SESSION_OPEN && s->ttl_ms && s->n_running + s->n_attached == 0 &&
                     now - s->idle_ms >= s->ttl_ms)

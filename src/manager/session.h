@@ -126,6 +126,8 @@ struct exec *session_exec_at(struct session *s, uint32_t channel);
 /* It runs from now on; it has ended. */
 void session_exec_begun(struct session *s, struct exec *x);
 void session_exec_ended(struct session *s, struct exec *x);
+/* Refuses those that have waited for too long. */
+void session_refuse_late(struct session *s, uint64_t now);
 /* One that waits goes away. */
 void session_exec_left(struct session *s, struct exec *x);
 

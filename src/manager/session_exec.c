@@ -83,3 +83,13 @@ void session_exec_ended(struct session *s, struct exec *x) {
         s->n_left -= x->attach && x->hung_ms;
         s->idle_ms = now_ms();
 }
+
+/* Who waits for one that is being opened waits in the pool's queue, where this is seen to. */
+void session_refuse_late(struct session *s, uint64_t now) {
+        struct exec *x;
+
+        while (s->state == SESSION_ADOPTING && (x = TAILQ_FIRST(&s->pending)) && s->pool->profile &&
+               now - x->waiter.queued_ms >= s->pool->profile->queue_timeout_ms)
+                exec_refuse(x, "queue_timeout",
+                            "the session's sandbox has not answered within queue_timeout: try again");
+}

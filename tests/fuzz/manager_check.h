@@ -1,0 +1,125 @@
+/* Of manager_rig.h: what must hold after each step, whatever the step was. */
+#pragma once
+
+static inline void rig_check_sandbox(struct rig *r, struct sandbox *sb, unsigned count[SANDBOX_STATES]) {
+        struct rig_end *a = NULL;
+
+        count[sb->state]++;
+        for (int i = 0; i < AGENTS; i++)
+                if (strcmp(r->agents[i].id, sb->id) == 0)
+                        a = &r->agents[i];
+        check(a && !!sb->exec == (sb->state == SANDBOX_BUSY && !sb->spent));
+        check(!!sb->session == (sb->state == SANDBOX_LEASED));
+        if (sb->session) {
+                check(sb->session->sandbox == sb && strcmp(sb->session->container, sb->id) == 0);
+                check(!a->used || a->uid == sb->session->owner.uid);
+                a->used = true;
+                a->uid = sb->session->owner.uid;
+        }
+        /* It is warm again only where its agent may have said that it is clean. */
+        check(sb->state != SANDBOX_WARM || sb->uses == 0 || a->may_be_clean);
+        if (!sb->exec)
+                return;
+        check(sb->exec->sandbox == sb && sb->exec->state == EXEC_RUNNING);
+        check(!a->used || a->uid == sb->exec->audit.caller.uid);
+        a->used = true;
+        a->uid = sb->exec->audit.caller.uid;
+        a->may_be_clean = false;
+}
+
+static inline void rig_check_session(struct rig *r, struct session *s) {
+        unsigned running = 0, attached = 0, left = 0, ended = 0, pending = 0, sandbox = 0;
+        struct ended *e;
+        struct exec *x;
+
+        check(session_name_valid(s->name) && session_find(&r->m, s->name) == s);
+        check(s->state != SESSION_OPEN || (s->sandbox && s->sandbox->ready));
+        check(!s->waiter.turn || (s->state == SESSION_OPENING && !s->sandbox && !s->making));
+        check(s->state != SESSION_OPENING || s->waiter.turn || s->making || s->sandbox);
+        check(s->state != SESSION_OPENING || s->opener || !TAILQ_EMPTY(&s->pending));
+        check(!s->opener || (s->state == SESSION_OPENING && s->opener->opening == s));
+        for (int i = 0; i < SESSION_BUCKETS; i++)
+                LIST_FOREACH(x, &s->execs[i], in_session) {
+                        check(x->session == s && x->sandbox == s->sandbox && x->state == EXEC_RUNNING);
+                        check(session_exec_at(s, x->channel) == x &&
+                              x->channel < s->sandbox->next_channel);
+                        running += !x->attach;
+                        attached += x->attach && !x->hung_ms;
+                        left += x->attach && x->hung_ms;
+                        check(!x->attach || !!x->client == !x->hung_ms);
+                }
+        check(running == s->n_running && attached == s->n_attached && left == s->n_left);
+        TAILQ_FOREACH(x, &s->pending, pending) {
+                check(s->state != SESSION_OPEN && x->is_pending && x->session == s);
+                pending++;
+        }
+        check(pending == 0 || s->state == SESSION_OPENING || s->state == SESSION_ADOPTING);
+        TAILQ_FOREACH(e, &s->ended, link)
+        ended++;
+        check(ended == s->n_ended && ended <= SESSION_ENDED_MAX);
+        sandbox = s->sandbox != NULL;
+        check(sandbox == 0 || s->sandbox->session == s);
+}
+
+static inline void rig_check_exec(const struct exec *x) {
+        if (x->state == EXEC_WAITING)
+                check(!!x->waiter.turn != x->is_pending && x->client);
+        else
+                check(x->sandbox &&
+                      (x->session ? x->sandbox->session == x->session : x->sandbox->exec == x));
+}
+
+static inline void rig_check(struct rig *r) {
+        unsigned creating = 0, clients = 0, running = 0, waiting = 0, adopting = 0;
+        struct session *s;
+        struct client *c;
+        struct exec *x;
+        struct pool *p;
+
+        LIST_FOREACH(p, &r->m.pools, link) {
+                unsigned count[SANDBOX_STATES] = { 0 }, queued = 0;
+                struct sandbox *sb;
+                struct waiter *w;
+                struct turn *t;
+
+                TAILQ_FOREACH(sb, &p->sandboxes, link)
+                rig_check_sandbox(r, sb, count);
+                check(count[SANDBOX_STARTING] == p->n_starting && count[SANDBOX_WARM] == p->n_warm);
+                check(count[SANDBOX_BUSY] == p->n_busy && count[SANDBOX_SCRUBBING] == p->n_scrubbing);
+                check(count[SANDBOX_LEASED] == p->n_leased);
+                waiting += p->n_queue;
+                check(!p->profile || supply_total(p) <= p->profile->max_sandboxes);
+                creating += p->n_creating + p->n_mounting;
+                TAILQ_FOREACH(t, &p->turns, link) {
+                        unsigned cold = 0;
+
+                        check(!TAILQ_EMPTY(&t->waiters));
+                        TAILQ_FOREACH(w, &t->waiters, link) {
+                                check(w->turn == t);
+                                queued++;
+                                cold += w->cold;
+                        }
+                        check(cold == t->n_cold);
+                }
+                check(queued == p->n_queue);
+        }
+        check(creating == r->m.n_creating);
+        LIST_FOREACH(c, &r->m.clients, link) {
+                clients++;
+                check(!c->exec || c->exec->client == c);
+                check(!c->opening || c->opening->opener == c);
+        }
+        check(clients == r->m.n_clients);
+        LIST_FOREACH(x, &r->m.execs, link) {
+                rig_check_exec(x);
+                running += x->state == EXEC_RUNNING && !x->attach;
+                waiting += x->is_pending;
+        }
+        check(running == r->m.n_running && waiting == r->m.n_waiting);
+        TAILQ_FOREACH(s, &r->m.sessions, link) {
+                rig_check_session(r, s);
+                adopting += s->state == SESSION_ADOPTING;
+        }
+        check(adopting == r->m.n_adopting);
+        rig_note_ids(r);
+}
