@@ -214,6 +214,8 @@ static const char *put_down(struct session *s, const char **ret_reason) {
         }
         if (audit_session_opened(s->m->audit, &a) == 0)
                 return NULL;
+        /* One of the two trails may have it. */
+        (void)audit_session_closed(s->m->audit, &a, "refused", NULL);
         session_state_remove(s);
         *ret_reason = "audit";
         return "the audit trail did not take the record, and audit.required is true: see journalctl -u "

@@ -1,6 +1,7 @@
 #!/bin/bash
 # What a session is to the manager: a lease that counts, that nothing takes away but its owner, and that both trails
 # know; and 64 commands at once in one.
+# shellcheck disable=SC2016 # what stands in single quotes is for the shell in the sandbox
 # shellcheck disable=SC2317 # the cases are called by it_case
 . "${0%/*}/../lib/it.sh"
 # shellcheck source=tests/lib/caller.sh
@@ -53,8 +54,7 @@ together() {
 	expect_eq 137 "$HS_RC"
 	wait_for 10 none_left 76130 76131
 	expect_eq 62 "$(of work .running)"
-	# Who ends its sleep lets each one end in its own way.
-	hs exec --session work 'kill $(ps -eo pid,args | awk "/sleep 76[0-9]+/ && !/awk/ { print \$1 }" 2>/dev/null) 2>/dev/null || pkill sleep' || true
+	# Each goes on in its own way once its sleep is ended, by root from outside.
 	for i in $(seq 64); do
 		pkill -f "^sleep 76$((100 + i))$" || true
 	done
@@ -137,7 +137,7 @@ trails() {
 	expect_eq no_session "$(hs exec --session nothing true 2>/dev/null; review --session nothing --json | jq -r .reason)"
 	expect_match 'SESSION-CLOSE cid=[0-9a-f]{12} session="second" uid=[0-9]+ profile="default" reason=closed by=[0-9]+ seq=' \
 		"$(cat "$TRAIL")"
-	expect_recorded
+	expect_recorded 0
 }
 it_case "audit --session finds its opening, its commands, its end and what was refused in it" trails
 
@@ -150,6 +150,6 @@ ended() {
 	expect_eq "" "$(ls "$HST_DIR/state/sessions")"
 	wait_for 30 none_left 76001
 	it_sandboxd
-	expect_recorded
+	expect_recorded 0
 }
 it_case "INT ends the manager and its sessions, and records both" ended
