@@ -110,7 +110,7 @@ static json_t *host_folder(const struct body_context *ctx, const struct body_mou
         json_t *options = json_object();
         bool ok = put(options, "type", json_string("none"));
 
-        ok = ok && put(options, "o", json_string("bind,private"));
+        ok = ok && put(options, "o", json_string(m->read_only ? "bind,ro,private" : "bind,private"));
         ok = ok && put(options, "device", json_sprintf("/proc/%d/fd/%d", (int)ctx->caller->pid, m->fd));
         ok = put(driver, "Options", whole(options, ok)) && ok;
         ok = ok && put(driver, "Name", json_string("local"));
@@ -120,7 +120,6 @@ static json_t *host_folder(const struct body_context *ctx, const struct body_mou
         ok = put(o, "VolumeOptions", whole(volume, ok)) && ok;
         ok = ok && put(o, "Type", json_string("volume"));
         ok = ok && put(o, "Target", json_string(m->dst));
-        ok = ok && put(o, "ReadOnly", json_boolean(m->read_only));
         return whole(o, ok);
 }
 

@@ -138,12 +138,14 @@ static inline void rig_check_mount(const json_t *j, struct body_mount *m) {
         const json_t *driver = json_object_get(json_object_get(j, "VolumeOptions"), "DriverConfig");
         const char *device = json_string_value(
                 json_object_get(json_object_get(driver, "Options"), "device"));
+        const char *o = json_string_value(json_object_get(json_object_get(driver, "Options"), "o"));
         char path[PATH_MAX];
         int pid = 0, end = 0;
         struct stat st;
         ssize_t n;
 
-        check(device && sscanf(device, "/proc/%d/fd/%d%n", &pid, &m->fd, &end) == 2 && !device[end]);
+        check(o && device && sscanf(device, "/proc/%d/fd/%d%n", &pid, &m->fd, &end) == 2 &&
+              !device[end]);
         check(pid == getpid() && fstat(m->fd, &st) == 0 && S_ISDIR(st.st_mode));
         n = readlink(device, path, sizeof(path) - 1);
         check(n > 0);
@@ -153,7 +155,7 @@ static inline void rig_check_mount(const json_t *j, struct body_mount *m) {
         check(m->dst && !mount_dst_fault(m->dst) && !mount_path_below(m->dst, "/proc") &&
               !mount_path_below(m->dst, "/etc/hosts") && !mount_path_below(m->dst, "/.hermes-sandbox") &&
               !mount_path_below(m->dst, "/tmp") && strcmp(m->dst, "/etc") != 0);
-        m->read_only = json_is_true(json_object_get(j, "ReadOnly"));
+        m->read_only = strcmp(o, "bind,private") != 0;
 }
 
 /* The body is the very one that body.c makes of one of the two profiles and of what may differ. */
