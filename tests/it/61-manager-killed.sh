@@ -116,7 +116,8 @@ killed_while_opening() {
 			expect_eq "open-$i" "$(cat "$HST_DIR/open.$i.out")"
 			told=$((told + 1))
 		else
-			expect_eq "125 1" "$HS_RC $(wc -l <"$HST_DIR/open.$i.err")"
+			# 69: he found none any more.
+			expect_match '^(125|69) 1$' "$HS_RC $(wc -l <"$HST_DIR/open.$i.err")"
 		fi
 	done
 	it_sandboxd

@@ -233,7 +233,7 @@ oom_killed() {
 	local long
 	own_group memory || fail "this machine bounds no memory: no control group with memory"
 	expect_settled 4
-	at_work work
+	at_work spared
 	hs_begin long exec 'echo begun; sleep 7932; :'
 	long=$HS_PID
 	wait_for 20 running sleep 7932
@@ -252,8 +252,8 @@ oom_killed() {
 	expect_eq 125 "$HS_RC"
 	after_pressure 1
 	expect_gone 7932
-	unharmed work
-	close_session work
+	unharmed spared
+	close_session spared
 	expect_settled 4
 	expect_recorded 0
 }

@@ -88,6 +88,8 @@ fds() { find "/proc/$MANAGER/fd" -mindepth 1 | wc -l; }
 slack() {
 	if readelf -d "$HST_RUN/bin/hermes-sandboxd" | grep -q libasan; then echo 65536; else echo 1024; fi
 }
+# root as it is, with its right to reach the socket.
+hs_root() { "$HST_RUN/bin/hermes-sandbox" --socket "$HST_DIR/run/pool.sock" "$@"; }
 # quiet: the bystander alone is served, and there is no sandbox but his and the default profile's warm one.
 quiet() {
 	[ "$(hs status --json | jq -c '[.callers, ([.pools[] | .warm + .busy + .scrubbing + .starting + .waiting] | add)]')" = "[2,2]" ] &&
@@ -201,28 +203,28 @@ sessions() {
 	sed -i "s|/hostile/again-foreign:|/hostile/again-foreign.$(counts_in mine):|" "$HST_DIR/etc/sandbox.d/50-test.yaml"
 	kill -HUP "$(it_pid engined)" "$(it_pid sandboxd)"
 	# shellcheck disable=SC2317 # called by wait_for
-	opens() { hs_as root session open --profile again-foreign again-foreign >"$HST_DIR/out" 2>&1; }
+	opens() { hs_root session open --profile again-foreign again-foreign >"$HST_DIR/out" 2>&1; }
 	wait_for 20 opens || fail "the config is not read again: $(cat "$HST_DIR/out")"
 	for way in $AGAIN; do
-		[ "$way" = again-foreign ] || expect_eq "$way" "$(hs_as root session open --profile "$way" "$way")"
+		[ "$way" = again-foreign ] || expect_eq "$way" "$(hs_root session open --profile "$way" "$way")"
 	done
 	killed sandboxd
 	it_sandboxd
 	# shellcheck disable=SC2317 # called by wait_for
 	decided() {
-		left=$(hs_as root session list --json | jq -r '[.[] | select(.state == "open") | .session] | sort | join(" ")') &&
-			[ "$(hs_as root session list --json | jq '[.[] | select(.state != "open")] | length')" -eq 0 ]
+		left=$(hs_root session list --json | jq -r '[.[] | select(.state == "open") | .session] | sort | join(" ")') &&
+			[ "$(hs_root session list --json | jq '[.[] | select(.state != "open")] | length')" -eq 0 ]
 	}
-	wait_for 40 decided || fail "not decided: $(hs_as root session list)"
+	wait_for 40 decided || fail "not decided: $(hs_root session list)"
 	# Nothing but made-up commands, which are its own user's to look at, is no lie that could be known.
 	expect_eq "again-full again-tame" "$left"
 	unharmed mine
-	expect_eq 1 "$(hs_as root ps --all --json | jq --arg id "$(counts_in mine)" '[.[] | select(.exec == $id)] | length')"
+	expect_eq 1 "$(hs_root ps --all --json | jq --arg id "$(counts_in mine)" '[.[] | select(.exec == $id)] | length')"
 	hs kill "$(counts_in mine)"
 	expect_rc 137 hs wait "$(counts_in mine)" >/dev/null
 	# The one that does not end the 192 that nobody knows may have been given up meanwhile.
-	hs_as root session close again-full 2>/dev/null || true
-	hs_as root session close again-tame
+	hs_root session close again-full 2>/dev/null || true
+	hs_root session close again-tame
 	close_session mine
 	expect_settled 1
 	expect_recorded 0

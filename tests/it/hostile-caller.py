@@ -110,8 +110,9 @@ def garbage():
     cases = [frame(ASK, bytes(r.randrange(256) for _ in range(n))) for n in (0, 1, 5, 20, 100, 16384) for _ in range(20)]
     cases += [frame(ASK, b"\0" * 100), frame(ASK, b"\xff" * 16384), frame(ASK, b"", length=16385), frame(ASK, length=0xffffffff)]
     cases += [whole[:12] + whole[12:12 + n] for n in range(len(whole) - 12)]
-    # But for the label's letters, which may be any.
-    for n in set(range(len(whole) - 12)) - {len(whole) - 16, len(whole) - 14}:
+    # But for the time to live and the label's letters, which may be others.
+    ttl = 6 + len(text(b"garbage")) + len(text(b""))
+    for n in set(range(len(whole) - 12)) - set(range(ttl, ttl + 8)) - {len(whole) - 16, len(whole) - 14}:
         broken = bytearray(whole)
         broken[12 + n] = 0xff
         cases.append(bytes(broken))
