@@ -222,7 +222,7 @@ static void stall(uint32_t channel) {
 }
 /* As fast as it can, whatever the caller has read. */
 static void over_credit(uint32_t channel) {
-        for (int i = 0; i < 4096; i++)
+        for (int i = 0; i < 1024; i++)
                 say(STDOUT, channel, zeros, PAYLOAD);
         _exit(0);
 }
@@ -293,7 +293,7 @@ static void hollow(uint32_t channel) {
         head(h[1], STDERR, channel, 0);
         for (size_t i = 0; i + sizeof(h) <= sizeof(zeros); i += sizeof(h))
                 memcpy(zeros + i, h, sizeof(h));
-        for (int i = 0; i < 256; i++)
+        for (int i = 0; i < 64; i++)
                 put(zeros, sizeof(zeros) / sizeof(h) * sizeof(h));
         end_well(channel);
 }
@@ -304,7 +304,7 @@ static void pongs(uint32_t channel) {
         memset(h + 12, 0, 8);
         for (size_t i = 0; i + sizeof(h) <= sizeof(zeros); i += sizeof(h))
                 memcpy(zeros + i, h, sizeof(h));
-        for (int i = 0; i < 256; i++)
+        for (int i = 0; i < 64; i++)
                 put(zeros, sizeof(zeros) / sizeof(h) * sizeof(h));
         end_well(channel);
 }

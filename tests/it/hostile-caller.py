@@ -78,8 +78,8 @@ def frames(s):
         data += more
 
 
-def answer(s):
-    """The last word, counted."""
+def answer(s, patient=True):
+    """The last word, counted; without patience the first that can be one, as the manager waits for our end then."""
     word, body = "closed", b""
     for kind, payload in frames(s):
         if kind == REJECT:
@@ -90,17 +90,21 @@ def answer(s):
             word, body = NAMES[kind], payload
         elif kind == STARTED:
             word, body = "STARTED", payload
-        elif kind in (STDOUT, STDERR) and payload:
+        if not patient and kind in (REJECT, ANSWER):
+            break
+        if kind in (STDOUT, STDERR) and payload:
             send(s, frame(WINDOW, struct.pack("<BI", kind - STDOUT + 1, len(payload))))
     seen[word] += 1
     return word, body
 
 
-def exchange(data, fds=()):
+def exchange(data, fds=(), stays=False):
+    """Who closes one side has left, unless he stays: then nothing that was asked for is given up."""
     with connect() as s:
         send(s, GREETING + data, fds)
-        s.shutdown(socket.SHUT_WR)
-        return answer(s)
+        if not stays:
+            s.shutdown(socket.SHUT_WR)
+        return answer(s, not stays)
 
 
 def garbage():
@@ -149,7 +153,7 @@ def others():
 def opens():
     """Sessions without end."""
     for i in range(int(sys.argv[3])):
-        exchange(ask(OPEN, b"flood-%d" % i))
+        exchange(ask(OPEN, b"flood-%d" % i), stays=True)
 
 
 def closes():
