@@ -142,7 +142,7 @@ int audit_exec_start(struct audit *a, const struct audit_exec *x) {
         struct text fields;
         int r;
 
-        audit_command_read(&c, x->args_wire, x->args_len, x->n_args, x->shell);
+        audit_command_read(&c, x->args_wire, x->args_len, x->n_args, x->shell, x->files);
         audit_open_exec_fill(&o, x, &c);
         /* A trail that lost its last lines takes no new exec until it can be written again. */
         r = trail_ready(a->trail);
@@ -208,7 +208,7 @@ void audit_exec_shown(const struct audit_exec *x, struct audit_open_exec *ret) {
                 *ret = *x->open;
                 return;
         }
-        audit_command_read(&c, x->args_wire, x->args_len, x->n_args, x->shell);
+        audit_command_read(&c, x->args_wire, x->args_len, x->n_args, x->shell, x->files);
         audit_open_exec_fill(ret, x, &c);
 }
 
@@ -221,7 +221,7 @@ int audit_rejected(struct audit *a, const struct audit_exec *x, const char *reas
         int r, k;
 
         tally_add(&a->counts.rejected, reason, 1);
-        audit_command_read(&c, x->args_wire, x->args_len, x->n_args, x->shell);
+        audit_command_read(&c, x->args_wire, x->args_len, x->n_args, x->shell, x->files);
         audit_open_exec_fill(&o, x, &c);
         text_init(&t, buf, sizeof(buf));
         audit_line_rejected(&t, &o, reason, length);

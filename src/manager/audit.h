@@ -38,6 +38,7 @@ struct audit_exec {
         size_t args_len;
         uint32_t n_args;
         bool shell; /* one string for sh -c */
+        bool files; /* strings for the file tool */
         bool pool_hit;
         bool detached;     /* it may outlive this manager */
         uint64_t begun_us; /* CLOCK_MONOTONIC */

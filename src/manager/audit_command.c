@@ -6,6 +6,9 @@
 
 #include "common/wire.h"
 
+/* As its process is called in the sandbox (FILES_NAME in agent/files.h). */
+#define FILE_TOOL "hermes-files "
+
 static void put(struct audit_command *c, const void *p, size_t len) {
         size_t room = sizeof(c->head) - c->len;
         size_t n = len < room ? len : room;
@@ -57,13 +60,15 @@ void audit_hex(const uint8_t digest[SHA256_DIGEST_SIZE], char ret[2 * SHA256_DIG
 }
 
 void audit_command_read(struct audit_command *c, const uint8_t *wire, size_t len, uint32_t n_args,
-                        bool shell) {
+                        bool shell, bool files) {
         uint8_t digest[SHA256_DIGEST_SIZE];
         struct wire_in in;
 
         c->total = 0;
         c->len = 0;
         c->sha256[0] = 0;
+        if (files)
+                put(c, FILE_TOOL, strlen(FILE_TOOL));
         wire_in_init(&in, wire, len);
         for (uint32_t i = 0; i < n_args; i++) {
                 const char *s = wire_get_str(&in, UINT32_MAX - 1);

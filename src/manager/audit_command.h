@@ -26,9 +26,10 @@ struct audit_command {
 };
 
 /* Reads @n_args strings off @wire (wire_put_str() form). What is not well-formed ends the text: a record
- * of what can be read is better than none. */
+ * of what can be read is better than none. @shell: they are a line for sh -c; @files: they are for the file tool, whose
+ * name is put before them. */
 void audit_command_read(struct audit_command *c, const uint8_t *wire, size_t len, uint32_t n_args,
-                        bool shell);
+                        bool shell, bool files);
 
 /* @digest as hex digits with NUL. */
 void audit_hex(const uint8_t digest[SHA256_DIGEST_SIZE], char ret[2 * SHA256_DIGEST_SIZE + 1]);

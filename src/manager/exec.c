@@ -60,7 +60,7 @@ struct exec *exec_new(struct client *c, struct pool *p, uint8_t *payload, const 
         x->request = *r;
         x->audit = *a;
         x->begun_us = now_us();
-        x->output_limit = p->profile->limits.output_bytes;
+        x->output_limit = order_output_bytes(p->profile, r);
         x->credit[0] = x->credit[1] = x->stdin_credit = FRAME_CREDIT;
         audit_exec_id(x->id);
         snprintf(x->profile, sizeof(x->profile), "%s", p->name);

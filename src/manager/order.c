@@ -40,6 +40,11 @@ uint64_t order_timeout_ms(const struct config_profile *p, const struct exec_requ
         return r->detach || r->tty || r->files ? 0 : p->limits.timeout_ms;
 }
 
+/* What a transfer brings is as large as it is: whoever receives it has a bound of his own. */
+uint64_t order_output_bytes(const struct config_profile *p, const struct exec_request *r) {
+        return r->files ? 0 : p->limits.output_bytes;
+}
+
 uint8_t *order_encode(const struct config_profile *p, const struct exec_request *r, size_t args_len,
                       bool one_shot, bool scrub, const char *exec_id, size_t *ret_len) {
         char home[PROTO_PATH_MAX + 8];
@@ -59,7 +64,7 @@ uint8_t *order_encode(const struct config_profile *p, const struct exec_request 
                 .timeout_ms = order_timeout_ms(p, r),
                 .grace_ms = (uint32_t)(p->limits.grace_ms < UINT32_MAX ? p->limits.grace_ms
                                                                        : UINT32_MAX),
-                .output_bytes = p->limits.output_bytes,
+                .output_bytes = order_output_bytes(p, r),
                 .workdir = r->workdir[0] ? r->workdir : p->workdir,
                 .n_args = r->n_args,
         };

@@ -14,6 +14,8 @@ uint64_t order_command_bytes(const struct exec_request *r);
 bool order_fits(const struct config_profile *p, const struct exec_request *r);
 /* What the agent gives the command, in ms: its own time-out, else the profile's; 0: no bound. */
 uint64_t order_timeout_ms(const struct config_profile *p, const struct exec_request *r);
+/* How much output it may have, in bytes; 0: no limit. */
+uint64_t order_output_bytes(const struct config_profile *p, const struct exec_request *r);
 /* The whole EXEC payload for the agent, allocated: LANG, HOME and TMPDIR, then the profile's variables, then
  * the caller's. @one_shot, @scrub, @exec_id: as in exec_order. Never fails (out of memory ends the daemon). */
 uint8_t *order_encode(const struct config_profile *p, const struct exec_request *r, size_t args_len,

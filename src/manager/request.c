@@ -220,6 +220,7 @@ void exec_request(struct client *c, uint8_t *payload, size_t len) {
         q.a.args_len = order_args_len(&q.r);
         q.a.n_args = q.r.n_args;
         q.a.shell = q.r.shell;
+        q.a.files = q.r.files;
         s = q.r.session[0] ? session_find(c->m, q.r.session) : NULL;
         if (!request_within_rate(c, s ? s->pool : pool_find(c->m, q.r.profile)))
                 return;

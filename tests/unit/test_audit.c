@@ -441,14 +441,17 @@ static void test_command_text(void **state) {
         struct sha256_ctx ctx;
 
         (void)state;
-        audit_command_read(&c, wire, put_args(6, args), 6, false);
+        audit_command_read(&c, wire, put_args(6, args), 6, false, false);
         assert_int_equal(c.len, c.total);
         c.head[c.len] = 0;
         assert_string_equal((char *)c.head, "ls '' 'a b' 'it'\\''s' x=1 '$(id)'");
         assert_string_equal(c.sha256, "");
+        audit_command_read(&c, wire, put_args(6, args), 2, false, true);
+        c.head[c.len] = 0;
+        assert_string_equal((char *)c.head, "hermes-files ls ''");
 
         memset(huge, 'y', 60000);
-        audit_command_read(&c, wire, put_args(1, one), 1, true);
+        audit_command_read(&c, wire, put_args(1, one), 1, true, false);
         assert_int_equal(c.len, AUDIT_COMMAND_HEAD);
         assert_int_equal(c.total, 60000);
         sha256_init(&ctx);
@@ -458,9 +461,9 @@ static void test_command_text(void **state) {
         assert_string_equal(c.sha256, hex);
 
         /* Not well-formed: what can be read. */
-        audit_command_read(&c, wire, 3, 1, true);
+        audit_command_read(&c, wire, 3, 1, true, false);
         assert_int_equal(c.total, 0);
-        audit_command_read(&c, NULL, 0, 0, true);
+        audit_command_read(&c, NULL, 0, 0, true, false);
         assert_int_equal(c.total, 0);
 }
 
@@ -494,7 +497,7 @@ static void test_largest_record(void **state) {
         memset(name, '"', sizeof(name) - 1);
         x.profile = x.session = name;
         x.args_len = put_args(1, one);
-        audit_command_read(&c, x.args_wire, x.args_len, 1, true);
+        audit_command_read(&c, x.args_wire, x.args_len, 1, true, false);
         audit_open_exec_fill(&o, &x, &c);
         memset(stamp.hash, 'f', TRAIL_HASH);
         text_init(&t, buf, sizeof(buf));
