@@ -52,9 +52,9 @@ class Terminal:
         while data:
             data = data[os.write(self.master, data):]
 
-    def until(self, pattern):
+    def until(self, pattern, seconds=DEADLINE_S):
         """Waits for that, takes it and all in front of it away, and returns the match."""
-        deadline = time.monotonic() + DEADLINE_S
+        deadline = time.monotonic() + seconds
         while not (match := re.search(pattern, self.seen, re.S)):
             left = deadline - time.monotonic()
             assert left > 0 and select.select([self.master], [], [], left)[0], \
@@ -75,6 +75,13 @@ class Terminal:
         """A sleep of that length in the foreground of the shell."""
         self.type(f"sh -c \"echo go''es; exec sleep {number}\"\r")
         self.until("goes\r\n")
+
+    def interrupted(self):
+        self.type("\x03")
+        try:
+            return self.until(re.escape(PROMPT), seconds=0.5)
+        except AssertionError:
+            return None
 
     def raw(self):
         return not termios.tcgetattr(self.slave)[3] & (termios.ICANON | termios.ECHO | termios.ISIG)
@@ -178,8 +185,8 @@ def jobs():
     t.ask("jobs", r"\[1\]\+  Running .*7503.* &\r\n")
     t.type("fg\r")
     t.until("fg\r\n.*7503[^\r]*\r\n")
-    t.type("\x03")
-    t.until(re.escape(PROMPT))
+    # The shell says so just before it is so.
+    wait_for(t.interrupted, "^C does not end the job")
     t.ask("jobs; echo none", "^none\r\n")
     leave(t)
 
