@@ -105,8 +105,11 @@ $(BUILD)/supervisor: $(call glibc_objs,supervisor) $(BUILD)/glibc/common/errmsg.
 # Sorted: what the agent writes to all the time stands together (agent/agent.h).
 $(BUILD)/agent: $(call musl_objs,agent) $(COMMON_MUSL)
 	$(MUSL_CC) $(MUSL_LINK) -Wl,--sort-section=name $(MUSL_LDFLAGS) -o $@ $^
+# What a one-shot exec runs stands together, with what it takes of libc: few pages are touched.
+CLI_HOT := $(addprefix $(BUILD)/musl/cli/,main.o cli.o cli_exec.o cli_exec_args.o cli_opts.o cli_conn.o cli_run.o \
+        cli_outcome.o cli_write.o) $(addprefix $(BUILD)/musl/common/,errmsg.o frame.o proto.o wire.o)
 $(BUILD)/hermes-sandbox: $(call musl_objs,cli cli/files) $(COMMON_MUSL)
-	$(MUSL_CC) $(MUSL_LINK) $(MUSL_LDFLAGS) -o $@ $^
+	$(MUSL_CC) $(MUSL_LINK) $(MUSL_LDFLAGS) -o $@ $(CLI_HOT) -lc $(filter-out $(CLI_HOT),$^)
 
 # --- tests -------------------------------------------------------------------------------------------
 UNIT := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))

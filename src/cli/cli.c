@@ -216,7 +216,7 @@ static const struct cli_opt global_opts[] = {
         { "help", 'h', false, OPT_HELP },
         { "version", 0, false, OPT_VERSION },
         { "socket", 0, true, OPT_SOCKET },
-        { 0 },
+        { .name = "" },
 };
 
 int cli_main(struct cli *c, int argc, char **argv) {

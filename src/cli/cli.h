@@ -48,7 +48,10 @@ int cli_say(const char *text);
  * default, which ends us as it ends any filter. */
 int cli_write_all(int fd, const void *p, size_t len);
 
-/* Is the standard stream @fd a pipe? What it is, is looked up once, and from then on no write to it waits. */
+/* The same to a standard stream that may be a terminal, which takes less than poll promises. */
+int cli_write_terminal(int fd, const void *p, size_t len);
+
+/* Is the standard stream @fd a pipe? */
 bool cli_write_is_pipe(int fd);
 /* Moves at most @len bytes from the socket @from to a standard stream that is a pipe; they never come into our
  * memory. Waits for room in the pipe, not for the socket. Returns how many, 0 at the end of the socket, -EAGAIN

@@ -52,13 +52,13 @@ enum { OPT_HELP, OPT_OFFSET, OPT_STDOUT, OPT_STDERR, OPT_JSON };
 static const struct cli_opt attach_opts[] = {
         { "help", 'h', false, OPT_HELP },         { "offset", 0, true, OPT_OFFSET },
         { "stdout-offset", 0, true, OPT_STDOUT }, { "stderr-offset", 0, true, OPT_STDERR },
-        { "json", 0, false, OPT_JSON },           { 0 },
+        { "json", 0, false, OPT_JSON },           { .name = "" },
 };
 
 static const struct cli_opt wait_opts[] = {
         { "help", 'h', false, OPT_HELP },
         { "json", 0, false, OPT_JSON },
-        { 0 },
+        { .name = "" },
 };
 
 struct words {

@@ -78,7 +78,8 @@ static void run(const struct cli *c, const struct cli_exec_args *a, struct cli_s
                 .cols = a->request.cols,
         };
         static uint8_t large[PROTO_EXEC_MAX];
-        static struct cli_conn conn;
+        static _Alignas(4096) struct cli_conn
+                conn; /* so that a short answer is in one page with what is before it */
         static struct errmsg e;
         uint8_t small[1024];
         uint8_t *payload = small;
@@ -152,7 +153,7 @@ static int run_exec(const struct cli *c, int argc, char **argv) {
         }
         if (a.json)
                 return run_json(c, &a, &o);
-        run(c, &a, &cli_raw_sink, &o);
+        run(c, &a, a.request.tty ? &cli_terminal_sink : &cli_raw_sink, &o);
         cli_outcome_say(&o);
         if (o.end == CLI_END_DETACHED)
                 return say_id(&o);

@@ -40,7 +40,7 @@ static const struct cli_opt exec_opts[] = {
         { "timeout", 0, true, OPT_TIMEOUT },
         { "script", 0, true, OPT_SCRIPT },
         { "json", 0, false, OPT_JSON },
-        { 0 },
+        { .name = "" },
 };
 
 /* Length of the name at the front of @s, 0 when it is none: letters, digits and "_.-", no digit first.

@@ -29,7 +29,7 @@ enum { OPT_HELP, OPT_NO_SYSTEMD };
 static const struct cli_opt lifecycle_opts[] = {
         { "help", 'h', false, OPT_HELP },
         { "no-systemd", 0, false, OPT_NO_SYSTEMD },
-        { 0 },
+        { .name = "" },
 };
 
 #define SYSTEMCTL "/usr/bin/systemctl"

@@ -38,7 +38,7 @@ static const struct cli_opt logs_opts[] = {
         { "help", 'h', false, OPT_HELP },
         { "follow", 'f', false, OPT_FOLLOW },
         { "lines", 'n', true, OPT_LINES },
-        { 0 },
+        { .name = "" },
 };
 
 struct wanted {

@@ -36,7 +36,7 @@ enum { OPT_HELP, OPT_HTTP };
 static const struct cli_opt metrics_opts[] = {
         { "help", 'h', false, OPT_HELP },
         { "http", 0, false, OPT_HTTP },
-        { 0 },
+        { .name = "" },
 };
 
 struct page {

@@ -18,9 +18,9 @@ static int next_short(struct cli_opts *o, const struct cli_opt *t, const char **
                       struct errmsg *e) {
         char letter = *o->cluster++;
 
-        while (t->name && t->letter != letter)
+        while (t->name[0] && t->letter != letter)
                 t++;
-        if (!t->name)
+        if (!t->name[0])
                 return errmsg_set(e, BAD_OPTION, "unknown option -%c", letter);
         if (t->value) {
                 *ret_value = o->cluster;
@@ -39,9 +39,9 @@ static int next_long(struct cli_opts *o, const char *word, const struct cli_opt 
                      const char **ret_value, struct errmsg *e) {
         size_t len = strcspn(word, "=");
 
-        while (t->name && (strlen(t->name) != len || memcmp(t->name, word, len) != 0))
+        while (t->name[0] && (strlen(t->name) != len || memcmp(t->name, word, len) != 0))
                 t++;
-        if (!t->name)
+        if (!t->name[0])
                 return errmsg_set(e, BAD_OPTION, "unknown option --%.*s", (int)(len > 64 ? 64 : len),
                                   word);
         if (!t->value) {
@@ -95,7 +95,7 @@ int cli_opts_any(struct cli_opts *o, const struct cli_opt *table, const char **r
 
 int cli_parse_duration(const char *s, uint64_t *ret_ms) {
         static const struct {
-                const char *unit;
+                char unit[4];
                 uint64_t ms;
         } units[] = { { "ms", 1 },    { "s", 1000 },    { "", 1000 },
                       { "m", 60000 }, { "h", 3600000 }, { "d", 86400000 } };

@@ -10,11 +10,12 @@
 
 #include "common/errmsg.h"
 
+/* Without pointers: a table that needs no relocation is not touched by a command that does not use it. */
 struct cli_opt {
-        const char *name; /* after "--"; NULL ends a table */
-        char letter;      /* after "-", 0: none */
-        bool value;       /* it takes one */
-        int id;           /* 0 or more */
+        char name[16]; /* after "--"; "" ends a table */
+        char letter;   /* after "-", 0: none */
+        bool value;    /* it takes one */
+        int id;        /* 0 or more */
 };
 
 struct cli_opts {

@@ -37,6 +37,15 @@ static int move_raw(uint8_t stream, int from, size_t len, size_t *ret_moved) {
         return 0;
 }
 
+static int take_terminal(struct cli_sink *s, uint8_t stream, const void *p, size_t len) {
+        int r = cli_write_terminal(fd_of(stream), p, len);
+
+        (void)s;
+        return r < 0 ? output_failed(stream, r) : 0;
+}
+
+struct cli_sink cli_terminal_sink = { .take = take_terminal };
+
 struct cli_sink cli_raw_sink = { .take = take_raw, .moves = moves_raw, .move = move_raw };
 
 void cli_outcome_refused(struct cli_outcome *o, int exit_code, const char *message) {

@@ -42,13 +42,13 @@ static const struct cli_opt ps_opts[] = {
         { "help", 'h', false, OPT_HELP },
         { "all", 0, false, OPT_ALL },
         { "json", 0, false, OPT_JSON },
-        { 0 },
+        { .name = "" },
 };
 
 static const struct cli_opt kill_opts[] = {
         { "help", 'h', false, OPT_HELP },
         { "signal", 's', true, OPT_SIGNAL },
-        { 0 },
+        { .name = "" },
 };
 
 static int bad_usage(const struct errmsg *e) {

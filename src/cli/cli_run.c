@@ -237,8 +237,6 @@ static void enter_terminal(struct run *r) {
 
         if (n < 0)
                 cli_error("cannot put the terminal into raw mode: %s", strerror(-n));
-        /* A terminal takes less than poll promises. */
-        cli_write_is_pipe(STDOUT_FILENO);
         sigaddset(&r->signals, SIGTSTP);
         if (r->signal_fd >= 0 && signalfd(r->signal_fd, &r->signals, 0) >= 0)
                 sigprocmask(SIG_BLOCK, &r->signals, NULL);
@@ -334,7 +332,7 @@ static bool begin_move(struct run *r) {
         struct frame f;
         size_t have;
 
-        if (r->way->tty || !r->sink->moves || !cli_conn_begun(r->conn, &f, &have))
+        if (!r->sink->moves || !cli_conn_begun(r->conn, &f, &have))
                 return false;
         r->moving -= r->moving > 0;
         if ((f.type != FRAME_STDOUT && f.type != FRAME_STDERR) || f.channel != CLI_CHANNEL ||
@@ -465,7 +463,8 @@ void cli_run_way(struct cli_conn *conn, const struct cli_way *way, struct cli_si
         if (way->no_input)
                 end_input(&r);
         loop(&r);
-        cli_tty_leave();
+        if (way->tty)
+                cli_tty_leave();
         if (way->kind == CLI_EXEC)
                 sigprocmask(SIG_UNBLOCK, &r.signals, NULL);
 }

@@ -75,6 +75,8 @@ void cli_run(struct cli_conn *conn, bool use_stdin, struct cli_sink *sink, struc
 
 /* Output as it comes, to our own stdout and stderr. */
 extern struct cli_sink cli_raw_sink;
+/* The same for a command on a terminal. */
+extern struct cli_sink cli_terminal_sink;
 
 /* A refusal of our own as an outcome; the message stays the caller's. */
 void cli_outcome_refused(struct cli_outcome *o, int exit_code, const char *message);

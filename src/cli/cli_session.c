@@ -52,20 +52,20 @@ static const struct cli_opt open_opts[] = {
         { "label", 0, true, OPT_LABEL },
         { "mount", 0, true, OPT_MOUNT },
         { "json", 0, false, OPT_JSON },
-        { 0 },
+        { .name = "" },
 };
 
 static const struct cli_opt list_opts[] = {
         { "help", 'h', false, OPT_HELP },
         { "all", 0, false, OPT_ALL },
         { "json", 0, false, OPT_JSON },
-        { 0 },
+        { .name = "" },
 };
 
 static const struct cli_opt close_opts[] = {
         { "help", 'h', false, OPT_HELP },
         { "json", 0, false, OPT_JSON },
-        { 0 },
+        { .name = "" },
 };
 
 struct words {

@@ -11,7 +11,7 @@ enum { OPT_HELP, OPT_JSON };
 static const struct cli_opt stats_opts[] = {
         { "help", 'h', false, OPT_HELP },
         { "json", 0, false, OPT_JSON },
-        { 0 },
+        { .name = "" },
 };
 
 static int run_stats(const struct cli *c, int argc, char **argv) {

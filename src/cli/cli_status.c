@@ -22,7 +22,7 @@ static int run_status(const struct cli *c, int argc, char **argv) {
         static const struct cli_opt opts[] = {
                 { "help", 'h', false, OPT_HELP },
                 { "json", 0, false, OPT_JSON },
-                { 0 },
+                { .name = "" },
         };
         struct cli_opts o;
         struct errmsg e;

@@ -48,7 +48,7 @@ static const struct cli_opt top_opts[] = {
         { "once", 0, false, OPT_ONCE },
         { "all", 0, false, OPT_ALL },
         { "json", 0, false, OPT_JSON },
-        { 0 },
+        { .name = "" },
 };
 
 /* More does not fit on any screen. */

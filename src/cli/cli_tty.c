@@ -17,7 +17,7 @@ static struct {
         int fd;
         struct termios was, now;
         const char *on, *off;
-} entered = { .fd = -1 };
+} entered;
 
 static void put(const char *s) {
         for (size_t len = strlen(s); len > 0;) {

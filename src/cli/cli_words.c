@@ -63,7 +63,7 @@ static unsigned number(const char *s) {
 
 int cli_parse_signal(const char *what, const char *s, uint8_t *ret, struct errmsg *e) {
         static const struct {
-                const char *name;
+                char name[7];
                 uint8_t number;
         } signals[] = {
                 { "HUP", SIGHUP },   { "INT", SIGINT },       { "QUIT", SIGQUIT }, { "ILL", SIGILL },

@@ -81,14 +81,10 @@ static const struct stream *stream_of(int fd) {
         return &streams[fd];
 }
 
-int cli_write_all(int fd, const void *p, size_t len) {
-        struct stream s = { SMALL, false, fd };
-        const char *b = p;
-        bool full;
+static int write_all(const struct stream *to, const char *b, size_t len) {
+        const struct stream s = *to;
+        bool full = s.kind == SMALL;
 
-        if (fd >= 0 && fd <= STDERR_FILENO && (len > PIPE_BUF || streams[fd].kind != UNKNOWN))
-                s = *stream_of(fd);
-        full = s.kind == SMALL;
         while (len > 0) {
                 int r = full ? wait_for_room(s.fd) : 0;
                 ssize_t n;
@@ -104,6 +100,17 @@ int cli_write_all(int fd, const void *p, size_t len) {
                         return -errno;
         }
         return 0;
+}
+
+int cli_write_all(int fd, const void *p, size_t len) {
+        const struct stream small = { SMALL, false, fd };
+
+        return write_all(len > PIPE_BUF && fd >= 0 && fd <= STDERR_FILENO ? stream_of(fd) : &small, p,
+                         len);
+}
+
+int cli_write_terminal(int fd, const void *p, size_t len) {
+        return write_all(stream_of(fd), p, len);
 }
 
 bool cli_write_is_pipe(int fd) {

@@ -37,14 +37,14 @@ enum { OPT_HELP, OPT_TIMEOUT, OPT_RECURSIVE, OPT_FORCE };
 static const struct cli_opt cat_opts[] = {
         { "help", 'h', false, OPT_HELP },
         { "timeout", 0, true, OPT_TIMEOUT },
-        { 0 },
+        { .name = "" },
 };
 
 static const struct cli_opt rm_opts[] = {
         { "help", 'h', false, OPT_HELP },
         { "recursive", 'r', false, OPT_RECURSIVE },
         { "force", 'f', false, OPT_FORCE },
-        { 0 },
+        { .name = "" },
 };
 
 static struct files_words words;
@@ -68,12 +68,14 @@ static int finish(struct files_run *r, const struct cli *c, const struct cli_opt
 }
 
 static int run_cat(const struct cli *c, int argc, char **argv) {
-        static struct files_run r = { .verb = "cat", .words = &words };
+        static struct files_run r;
         const char *value;
         struct cli_opts o;
         struct errmsg e;
         int id;
 
+        r.verb = "cat";
+        r.words = &words;
         files_add(&words, "cat", "cat", &e);
         cli_opts_init(&o, argc, argv);
         while ((id = cli_opts_any(&o, cat_opts, &value, &e)) >= 0) {
@@ -86,13 +88,15 @@ static int run_cat(const struct cli *c, int argc, char **argv) {
 }
 
 static int run_rm(const struct cli *c, int argc, char **argv) {
-        static struct files_run r = { .verb = "rm", .words = &words };
+        static struct files_run r;
         bool recursive = false, force = false;
         const char *value;
         struct cli_opts o;
         struct errmsg e, full;
         int id;
 
+        r.verb = "rm";
+        r.words = &words;
         cli_opts_init(&o, argc, argv);
         while ((id = cli_opts_any(&o, rm_opts, &value, &e)) >= 0) {
                 if (id == OPT_HELP)

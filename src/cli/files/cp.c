@@ -42,7 +42,7 @@ static const struct cli_opt cp_opts[] = {
         { "recursive", 'r', false, OPT_NOTHING },
         { "max-size", 0, true, OPT_MAX_SIZE },
         { "timeout", 0, true, OPT_TIMEOUT },
-        { 0 },
+        { .name = "" },
 };
 
 /* "500M", "2G", plain bytes. */

@@ -39,7 +39,7 @@ static const struct cli_opt ls_opts[] = {
         { "long", 'l', false, OPT_LONG },
         { "all", 'a', false, OPT_NOTHING },
         { "one", '1', false, OPT_NOTHING },
-        { 0 },
+        { .name = "" },
 };
 
 #define ITEMS 16384
