@@ -7,8 +7,8 @@
 # shellcheck source=tests/lib/faults.sh
 . "${0%/*}/../lib/faults.sh"
 
-# The way; how it ends for the caller of a command: "refused", as there is no sandbox, "lost", as it is thrown away, "gone":
-# one of these, or "served"; and what the caller does beside.
+# The way; how it ends for the caller of a command; and what he does beside. It is "refused", as there is no sandbox,
+# "lost", as it is thrown away, "gone", one of these, "served", or "bounded": served if he reads fast enough.
 WAYS="
 	noise refused
 	mute refused
@@ -39,7 +39,7 @@ WAYS="
 	hello-late lost
 	hang-up lost
 	die lost
-	hollow served
+	hollow bounded
 	pongs served
 	drip served
 	descriptors served
@@ -149,6 +149,7 @@ outcome() {
 	case $2 in
 	served) expect_eq "0 exited" "$rc $(field .cause "$json")" ;;
 	lost) expect_eq "125 sandbox_lost" "$rc $(field .cause "$json")" ;;
+	bounded) expect_match '^(0 exited|125 sandbox_lost)$' "$rc $(field .cause "$json")" ;;
 	gone) expect_match '^125 (rejected|sandbox_lost)$' "$rc $(field .cause "$json")" ;;
 	refused) expect_eq "125 rejected" "$rc $(field .cause "$json")" ;;
 	esac
