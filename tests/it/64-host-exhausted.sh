@@ -17,7 +17,6 @@ pool:
 END
 
 # own_group CONTROLLER: a control group of this script's with that controller, in GROUP. 1: the machine has none.
-GROUPS_MADE=()
 own_group() {
 	local root=/sys/fs/cgroup/$1
 	if [ ! -d "$root" ]; then
@@ -27,13 +26,14 @@ own_group() {
 	fi
 	GROUP=$root/hst-$it_name-$$
 	mkdir -p "$GROUP"
-	GROUPS_MADE+=("$GROUP")
 }
 # shellcheck disable=SC2317 # the trap calls it
 groups_end() {
 	local group
 	# A group goes only when the kernel has let go of the last of its processes.
-	for group in "${GROUPS_MADE[@]}"; do wait_for 5 rmdir "$group" 2>/dev/null || true; done
+	for group in /sys/fs/cgroup/{,*/}"hst-$it_name-$$"; do
+		[ ! -d "$group" ] || wait_for 5 rmdir "$group" 2>/dev/null || true
+	done
 }
 trap 'rc=$?; set +e; (exit $rc); (it_exit); rc=$?; groups_end; exit $rc' EXIT
 it_start
