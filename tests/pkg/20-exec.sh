@@ -21,6 +21,20 @@ stranger() {
 }
 it_case "anybody else is refused with 77 and one line" stranger
 
+# The broker's unit hides /home from it, and lets it see what is mounted in a process of somebody else.
+host_folder() {
+	install -d -m 0755 /home/hermes
+	install -d -m 0700 -o "$CALLER" /home/hermes/files
+	echo outside >/home/hermes/files/word
+	chmod 0644 /home/hermes/files/word
+	hs session open files --mount /home/hermes/files:/work >/dev/null
+	expect_eq outside "$(hs exec --session files 'cat /work/word; echo inside >/work/new')"
+	expect_eq "$CALLER inside" "$(stat -c %U /home/hermes/files/new) $(cat /home/hermes/files/new)"
+	hs session close files
+	rm -r /home/hermes/files
+}
+it_case "a folder below allowed_file_paths in a session's sandbox" host_folder
+
 no_engine() {
 	local user
 	for user in "$CALLER" "$STRANGER" _hermes-sandbox; do
