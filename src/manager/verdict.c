@@ -91,8 +91,11 @@ static void explain(const struct exec *x, const struct exited *e, char *s, size_
                          x->container);
                 break;
         case CAUSE_CANCELLED:
+                /* A detached command has no caller that could go. */
                 snprintf(s, cap, "exec: cancelled, %s",
-                         x->cancelled ? x->cancelled : "as its caller has gone");
+                         x->cancelled ? x->cancelled
+                         : x->attach  ? "by hermes-sandbox kill"
+                                      : "as its caller has gone");
                 break;
         case CAUSE_NOT_FOUND:
         case CAUSE_NOT_EXECUTABLE:
