@@ -104,7 +104,9 @@ static int on_hello(struct sandbox *sb, const struct frame *f) {
         if (f->type != FRAME_HELLO || hello_decode(f->payload, f->len, &h) < 0 ||
             h.role != HELLO_AGENT || h.version != FRAME_VERSION)
                 return -EPROTO;
-        snprintf(sb->pool->probe, sizeof(sb->pool->probe), "%s", h.text);
+        /* One with host folders is not what the pool's are. */
+        if (!sb->session || !sb->session->mounts)
+                snprintf(sb->pool->probe, sizeof(sb->pool->probe), "%s", h.text);
         sb->can_scrub = strstr(h.text, "scrub=yes\n");
         sb->greeted = true;
         return 0;

@@ -377,6 +377,30 @@ static void agent_gone(void **state) {
         assert_false(is_kept("a"));
 }
 
+/* What the agent of a sandbox with host folders says of itself is not said of the pool's. */
+static void mounted(void **state) {
+        struct session *s;
+        struct pool *p;
+
+        (void)state;
+        open_session(ALICE, "a");
+        s = session_find(&r->m, "a");
+        p = s->pool;
+        assert_string_equal(p->probe, "scrub=yes\n");
+        s->mounts = true;
+        rig_restart(r);
+        while (r->n_pending > 0 && r->pending[0].type != ENGINE_LISTEN)
+                rig_answer(r, 0);
+        rig_answer(r, 0);
+        s = session_find(&r->m, "a");
+        s->mounts = true;
+        rig_agent(r, 0, "scrub=no: commands run as the agent itself\n");
+        rig_held(r, &r->agents[0], 0, 1);
+        settle();
+        assert_int_equal(s->state, SESSION_OPEN);
+        assert_string_equal(p->probe, "scrub=yes\n");
+}
+
 /* The engine and the agent as they are when the next manager looks for the session. */
 static void come_back(unsigned held) {
         while (r->n_pending > 0 && r->pending[0].type != ENGINE_LISTEN)
@@ -493,6 +517,7 @@ int main(void) {
                 TEST(detached),
                 TEST(killed),
                 TEST(agent_gone),
+                TEST(mounted),
                 TEST(found_again),
                 TEST(not_held_any_more),
                 TEST(held_and_unknown),
