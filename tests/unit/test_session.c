@@ -389,6 +389,7 @@ static void mounted(void **state) {
         assert_string_equal(p->probe, "scrub=yes\n");
         s->mounts = true;
         rig_restart(r);
+        rig_settle(r);
         while (r->n_pending > 0 && r->pending[0].type != ENGINE_LISTEN)
                 rig_answer(r, 0);
         rig_answer(r, 0);
