@@ -32,7 +32,7 @@ struct config_limits {
         uint32_t exec_rate;      /* execs a second for each uid; 0 (default): no limit */
         uint32_t sessions;       /* of one uid, in all profiles; default 16; 0: none may be opened */
         uint32_t execs;          /* of one uid that run at once, in all profiles; default 512 */
-        uint32_t queued;         /* of one uid that wait, in all profiles; default 100 */
+        uint32_t queued; /* of one uid that wait, in all profiles; default queue_limit, at least 1 */
 };
 
 struct config_tmpfs {

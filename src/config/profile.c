@@ -72,7 +72,6 @@ void config_profile_init(struct config_profile *p, const char *name) {
                         .grace_ms = 2000,
                         .sessions = 16,
                         .execs = 512,
-                        .queued = 100,
                 },
         };
         config_profile_set_tmpfs(p, "/tmp", UINT64_C(48) << 20);
@@ -125,6 +124,8 @@ void config_profile_finish(struct config_profile *p) {
                 p->workdir = config_strdup(p->home);
         if (p->max_sandboxes == 0)
                 p->max_sandboxes = p->size > 2 ? 4 * p->size : 8;
+        if (p->limits.queued == 0)
+                p->limits.queued = p->queue_limit > 0 ? p->queue_limit : 1;
         config_recipe(p);
 }
 

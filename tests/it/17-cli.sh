@@ -116,7 +116,7 @@ it_case "exec --json keeps so much of an output and counts it all" capture
 status_shape() {
 	local json
 	json=$(hs status --json)
-	expect_eq '["audit","callers","commands","commands_warm","engine","pools","privilege_separation","rejected","suppressed","unenforced","uptime_seconds","version"]' \
+	expect_eq '["audit","callers","commands","commands_warm","engine","pools","privilege_separation","rejected","sessions","sessions_open","suppressed","unenforced","uptime_seconds","version"]' \
 		"$(jq -c keys <<<"$json")"
 	expect_eq "up default" "$(field '.engine.state + " " + .pools[0].profile' "$json")"
 	expect_eq true "$(jq '.commands > 0 and (.pools[0].layers | length) > 3 and

@@ -129,7 +129,7 @@ static void defaults(void **state) {
 
 static void inheritance(void **state) {
         struct config *c = load("profiles:\n"
-                                "  zed: {home: /z, size: 0}\n"
+                                "  zed: {home: /z, size: 0, queue_limit: 3}\n"
                                 "  dev:\n"
                                 "    tmpfs: {/tmp: 200m, /home/sandbox: 0, /w: 4k}\n"
                                 "    memory_limit: 1g\n"
@@ -153,6 +153,7 @@ static void inheritance(void **state) {
         assert_ptr_equal(dev, &c->profiles[1]);
         assert_string_equal(c->profiles[2].name, "zed");
         assert_string_equal(c->profiles[2].workdir, "/z");
+        assert_int_equal(c->profiles[2].limits.queued, 3);
         assert_int_equal(c->profiles[2].max_sandboxes, 8);
         assert_int_equal(pool->limits.grace_ms, 5000);
         assert_int_equal(pool->limits.timeout_ms, 60000);
