@@ -170,6 +170,7 @@ static void compared(void *userdata, const struct api_reply *reply) {
                 set_phase(l, UP);
                 l->retry_ms = RETRY_FIRST_MS;
                 set_state(l, ENGINE_UP, "");
+                removal_of_volumes(l->broker);
         }
         timer_in(l, RECHECK_MS);
 }

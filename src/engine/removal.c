@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cleanup.h"
 #include "common/log.h"
 #include "engine/apijson.h"
 #include "engine/elink.h"
@@ -187,6 +188,34 @@ int removal_start(struct broker *b, const struct record *rec,
 void removal_drop_all(struct broker *b) {
         while (b->removals)
                 finish(b->removals, ENGINE_E_UNREACHABLE, "remove: the broker ends");
+}
+
+/* --- volumes
+ * ----------------------------------------------------------------------------------------- */
+
+/* What is left is found the next time. */
+static void pruned(void *userdata, const struct api_reply *reply) {
+        (void)userdata;
+        if (reply->error || reply->status != 200)
+                log_line(LOG_P_DEBUG, "unused volumes: the engine answers %ld %s", reply->status,
+                         reply->why);
+}
+
+static const struct api_handler pruned_handler = { .on_done = pruned };
+
+void removal_of_volumes(struct broker *b) {
+        struct api_request q = { .method = "POST", .timeout_ms = API_START_MS };
+        _cleanup_free_ char *escaped = NULL, *path = NULL;
+        char filters[160];
+
+        snprintf(filters, sizeof(filters), "{\"label\":[\"%s=%s\"]}", LABEL_INSTALLATION,
+                 b->records.installation);
+        escaped = api_escape(filters, "");
+        path = escaped ? api_path("/volumes/prune?filters=%s", escaped) : NULL;
+        if (!path)
+                return;
+        q.path = path;
+        api_start(b->api, &q, &pruned_handler, NULL, NULL);
 }
 
 /* --- ENGINE_REMOVE
