@@ -90,12 +90,12 @@ stopped() {
 	lost victim "$caller"
 	session_lost frozen "$frozen"
 	[ $((SECONDS - began)) -lt $((40 * ${HST_SLOW:-1})) ] || fail "it took $((SECONDS - began)) s"
-	expect_gone 7912 7915
 	# The idle one may be the last to be asked.
 	# shellcheck disable=SC2317 # called by wait_for
 	replaced() { ! ours | grep -qxF -e "$BUSY" -e "$idle"; }
 	wait_for 30 replaced || fail "a sandbox with a stopped agent is kept"
 	expect_settled 2 1
+	expect_gone 7912 7915
 	expect_eq hello "$(hs exec 'echo hello')"
 	unharmed stays
 	close_session stays
