@@ -28,6 +28,8 @@
 #include "common/agent_args.h"
 #include "common/exitcode.h"
 
+/* A manager takes its agent within 15 s, or not at all. */
+#define FIRST_MS 30000
 #define RECONNECT_PAUSE_MS 100
 /* A command that writes 1 GB/s does not fill its pipe in that time (stream.c). */
 #define FILL_NS 150000L
@@ -362,7 +364,7 @@ static int reconnect(struct agent *a, uint32_t patience_ms) {
 
 int main(int argc, char *args[], char *environ_of_image[]) {
         struct agent *a = &the_agent;
-        uint32_t reconnect_ms;
+        uint32_t reconnect_ms, patience_ms;
 
         if (argc > 0 && strcmp(args[0], FILES_NAME) == 0)
                 return files_main(argc, args);
@@ -379,7 +381,10 @@ int main(int argc, char *args[], char *environ_of_image[]) {
                 strcpy(a->no_scrub, "commands run as the agent itself");
         else if (places_init(&a->ids, a->no_scrub, sizeof(a->no_scrub)) == 0)
                 a->no_scrub[0] = '\0';
-        while (reconnect(a, reconnect_ms) == 0) {
+        /* One that no manager has ever met holds nothing that is worth the wait. */
+        patience_ms = reconnect_ms < FIRST_MS ? reconnect_ms : FIRST_MS;
+        while (reconnect(a, patience_ms) == 0) {
+                patience_ms = reconnect_ms;
                 if (greet(a) == 0)
                         serve(a);
                 else

@@ -35,6 +35,7 @@
 /* Orphan records (a create whose end nobody saw) are looked at again while up. */
 #define RECHECK_MS 60000
 #define RECHECK_SOON_MS 5000
+#define RECHECK_SOON_MS 5000
 
 enum phase { WAITING, PINGING, ASKING, OPENING, COMPARING, UP };
 
@@ -166,13 +167,15 @@ static void compared(void *userdata, const struct api_reply *reply) {
                 failed(l, reply, "a list of our containers");
                 return;
         }
+        removal_of_volumes(l->broker);
         if (l->phase == COMPARING) {
                 set_phase(l, UP);
                 l->retry_ms = RETRY_FIRST_MS;
                 set_state(l, ENGINE_UP, "");
-                removal_of_volumes(l->broker);
-        }
-        timer_in(l, RECHECK_MS);
+                /* An engine that has just come up may still have to remove what it had. */
+                timer_in(l, RECHECK_SOON_MS);
+        } else
+                timer_in(l, RECHECK_MS);
 }
 
 static void compare(struct elink *l) {
