@@ -161,21 +161,6 @@ int apijson_list(const char *body, size_t len, struct apijson_container **ret, s
         return 0;
 }
 
-int apijson_volume(const char *body, size_t len, size_t i, char ret[ENGINE_ID_LEN + 1]) {
-        _cleanup_json_ json_t *j = load(body, len, NULL);
-        const json_t *volume = json_array_get(json_object_get(j, "Volumes"), i);
-        const char *name = text_of(volume, "Name");
-
-        if (!j)
-                return -EPROTO;
-        if (!volume)
-                return -ENOENT;
-        if (!engine_is_hex(name, ENGINE_ID_LEN))
-                return -EPROTO;
-        memcpy(ret, name, ENGINE_ID_LEN + 1);
-        return 0;
-}
-
 int apijson_image_id(const char *body, size_t len, char ret[ENGINE_IMAGE_ID_MAX + 1], struct errmsg *e) {
         _cleanup_json_ json_t *j = load(body, len, e);
         char id[ENGINE_IMAGE_ID_MAX + 1];

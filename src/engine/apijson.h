@@ -57,9 +57,6 @@ int apijson_inspect(const char *body, size_t len, struct apijson_container *ret,
 int apijson_list(const char *body, size_t len, struct apijson_container **ret, size_t *ret_n,
                  struct errmsg *e);
 
-/* The name of volume number @i of a list of volumes without names of their own: 64 hex digits. -ENOENT: there are no more. */
-int apijson_volume(const char *body, size_t len, size_t i, char ret[ENGINE_ID_LEN + 1]);
-
 int apijson_image_id(const char *body, size_t len, char ret[ENGINE_IMAGE_ID_MAX + 1], struct errmsg *e);
 int apijson_event(const char *line, size_t len, struct apijson_event *ret);
 int apijson_progress(const char *line, size_t len, struct apijson_progress *ret);

@@ -35,7 +35,6 @@
 /* Orphan records (a create whose end nobody saw) are looked at again while up. */
 #define RECHECK_MS 60000
 #define RECHECK_SOON_MS 5000
-#define RECHECK_SOON_MS 5000
 
 enum phase { WAITING, PINGING, ASKING, OPENING, COMPARING, UP };
 
@@ -167,15 +166,12 @@ static void compared(void *userdata, const struct api_reply *reply) {
                 failed(l, reply, "a list of our containers");
                 return;
         }
-        removal_of_volumes(l->broker);
         if (l->phase == COMPARING) {
                 set_phase(l, UP);
                 l->retry_ms = RETRY_FIRST_MS;
                 set_state(l, ENGINE_UP, "");
-                /* An engine that has just come up may still have to remove what it had. */
-                timer_in(l, RECHECK_SOON_MS);
-        } else
-                timer_in(l, RECHECK_MS);
+        }
+        timer_in(l, RECHECK_MS);
 }
 
 static void compare(struct elink *l) {

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/cleanup.h"
 #include "common/log.h"
 #include "engine/apijson.h"
 #include "engine/elink.h"
@@ -188,50 +187,6 @@ int removal_start(struct broker *b, const struct record *rec,
 void removal_drop_all(struct broker *b) {
         while (b->removals)
                 finish(b->removals, ENGINE_E_UNREACHABLE, "remove: the broker ends");
-}
-
-/* --- volumes
- * ----------------------------------------------------------------------------------------- */
-
-/* What is left is found the next time. */
-static void volume_removed(void *userdata, const struct api_reply *reply) {
-        (void)userdata;
-        if (reply->error || (reply->status != 204 && reply->status != 404))
-                log_line(LOG_P_DEBUG, "an unused volume: the engine answers %ld %s", reply->status,
-                         reply->why);
-}
-
-static void volumes_listed(void *userdata, const struct api_reply *reply) {
-        static const struct api_handler handler = { .on_done = volume_removed };
-        char name[ENGINE_ID_LEN + 1];
-        struct broker *b = userdata;
-
-        if (reply->error || reply->status != 200)
-                return;
-        for (size_t i = 0; apijson_volume(reply->body, reply->len, i, name) == 0; i++) {
-                _cleanup_free_ char *path = api_path("/volumes/%s", name);
-                struct api_request q = { .method = "DELETE", .path = path, .timeout_ms = API_START_MS };
-
-                if (path)
-                        api_start(b->api, &q, &handler, NULL, NULL);
-        }
-}
-
-/* The engine's own prune leaves those alone that have options, as ours have. */
-void removal_of_volumes(struct broker *b) {
-        static const struct api_handler handler = { .on_done = volumes_listed };
-        struct api_request q = { .method = "GET", .timeout_ms = API_CALL_MS };
-        _cleanup_free_ char *escaped = NULL, *path = NULL;
-        char filters[160];
-
-        snprintf(filters, sizeof(filters), "{\"dangling\":[\"true\"],\"label\":[\"%s=%s\"]}",
-                 LABEL_INSTALLATION, b->records.installation);
-        escaped = api_escape(filters, "");
-        path = escaped ? api_path("/volumes?filters=%s", escaped) : NULL;
-        if (!path)
-                return;
-        q.path = path;
-        api_start(b->api, &q, &handler, b, NULL);
 }
 
 /* --- ENGINE_REMOVE

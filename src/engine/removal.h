@@ -14,10 +14,6 @@ int removal_start(struct broker *b, const struct record *rec,
 bool removal_is_under_way(const struct broker *b, const struct record *rec);
 void removal_drop_all(struct broker *b);
 
-/* At each comparison: has the engine remove the volumes of host folders (body.c) that no container has any more: an engine that was killed
- * may forget them with their containers. It unmounts before it removes. */
-void removal_of_volumes(struct broker *b);
-
 /* The container is gone: folder and record go. */
 void removal_forget(struct broker *b, struct record *rec);
 

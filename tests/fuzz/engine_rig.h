@@ -344,10 +344,6 @@ static inline void rig_call(struct engine_conn *c, const char *line, const char 
                 rig_list(c);
         } else if (strncmp(path, "/containers/", 12) == 0) {
                 rig_container_call(c, method, path + 12);
-        } else if (strncmp(path, "/volumes?filters=", 17) == 0) {
-                /* Those with our label alone. */
-                check(strstr(path, LABEL_INSTALLATION) && strstr(path, c->rig->b.records.installation));
-                rig_reply(c, "200 OK", "{\"Volumes\":null}");
         } else {
                 check(strncmp(path, "/images/", 8) == 0);
                 rig_reply(c, "200 OK", "{\"Id\":\"sha256:1\"}");

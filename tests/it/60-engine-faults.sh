@@ -323,10 +323,6 @@ folders() {
 	own_start
 	expect_settled
 	folder_holds
-	# shellcheck disable=SC2317 # called by wait_for
-	no_volumes() { [ -z "$(own volume ls -q)" ]; }
-	wait_for 20 no_volumes || fail "volumes stay: $(own volume ls)"
-	folder_holds
 	expect_rc 125 hs exec --session m true 2>/dev/null
 }
 it_case "a host folder outlives an engine that is restarted, and one that is killed" folders

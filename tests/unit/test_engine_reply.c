@@ -184,21 +184,6 @@ static void image_id(void **state) {
         assert_int_equal(apijson_image_id(S("{}"), id, &e), -EPROTO);
 }
 
-static void volumes(void **state) {
-        char name[ENGINE_ID_LEN + 1];
-
-        (void)state;
-        assert_int_equal(
-                apijson_volume(S("{\"Volumes\":[{\"Name\":\"" ID "\"},{\"Name\":\"mine\"}]}"), 0, name),
-                0);
-        assert_string_equal(name, ID);
-        assert_int_equal(apijson_volume(S("{\"Volumes\":[{\"Name\":\"" ID "\"}]}"), 1, name), -ENOENT);
-        assert_int_equal(apijson_volume(S("{\"Volumes\":null}"), 0, name), -ENOENT);
-        assert_int_equal(apijson_volume(S("{\"Volumes\":[{\"Name\":\"mine\"}]}"), 0, name), -EPROTO);
-        assert_int_equal(apijson_volume(S("{\"Volumes\":[{\"Name\":\"../x\"}]}"), 0, name), -EPROTO);
-        assert_int_equal(apijson_volume(S("{"), 0, name), -EPROTO);
-}
-
 static void versions(void **state) {
         char v[API_VERSION_LEN];
 
@@ -252,7 +237,7 @@ int main(void) {
                 cmocka_unit_test(created),     cmocka_unit_test(message),  cmocka_unit_test(inspect),
                 cmocka_unit_test(list),        cmocka_unit_test(events),   cmocka_unit_test(progress),
                 cmocka_unit_test(info),        cmocka_unit_test(image_id), cmocka_unit_test(versions),
-                cmocka_unit_test(image_names), cmocka_unit_test(escape),   cmocka_unit_test(volumes),
+                cmocka_unit_test(image_names), cmocka_unit_test(escape),
         };
 
         return cmocka_run_group_tests_name("engine_reply", tests, NULL, NULL);
