@@ -45,10 +45,6 @@ static bool get_cause(struct wire_in *in, uint8_t *ret) {
         return *ret >= CAUSE_EXITED && *ret <= CAUSE_NOT_EXECUTABLE;
 }
 
-static ssize_t encoded(const struct wire_out *out) {
-        return out->bad ? -EMSGSIZE : (ssize_t)out->len;
-}
-
 ssize_t hello_encode(const struct hello *h, void *buf, size_t cap) {
         struct wire_out out;
 
@@ -56,7 +52,7 @@ ssize_t hello_encode(const struct hello *h, void *buf, size_t cap) {
         wire_put_u16(&out, h->version);
         wire_put_u8(&out, h->role);
         wire_put_str(&out, h->text);
-        return encoded(&out);
+        return wire_out_len(&out);
 }
 
 int hello_decode(const void *buf, size_t len, struct hello *ret) {
@@ -109,12 +105,7 @@ ssize_t exec_request_encode(const struct exec_request *r, void *buf, size_t cap)
                 wire_put_str(&out, r->args[i]);
         for (uint32_t i = 0; i < r->n_env; i++)
                 wire_put_str(&out, r->env[i]);
-        return encoded(&out);
-}
-
-/* The name in front of "=" must be there; a value may be empty. */
-static bool env_valid(const char *s) {
-        return s[0] != '=' && strchr(s, '=');
+        return wire_out_len(&out);
 }
 
 /* Takes @n_args + @n_env strings off @in and gives back where they stand. */
@@ -130,14 +121,9 @@ static const uint8_t *get_strings(struct wire_in *in, uint32_t n_args, uint32_t 
         for (uint32_t i = 0; i < n_args; i++)
                 if (!wire_get_str(in, PROTO_EXEC_MAX))
                         return NULL;
-        for (uint32_t i = 0; i < n_env; i++) {
-                const char *s = wire_get_str(in, PROTO_EXEC_MAX);
-
-                if (!s || !env_valid(s)) {
-                        in->bad = true;
+        for (uint32_t i = 0; i < n_env; i++)
+                if (!wire_get_pair(in, PROTO_EXEC_MAX))
                         return NULL;
-                }
-        }
         *ret_len = (size_t)(in->p - start);
         return start;
 }
@@ -193,7 +179,7 @@ ssize_t exec_order_encode_head(const struct exec_order *o, void *buf, size_t cap
         wire_put_str(&out, o->workdir);
         wire_put_u32(&out, o->n_args);
         wire_put_u32(&out, o->n_env);
-        return encoded(&out);
+        return wire_out_len(&out);
 }
 
 int exec_order_decode(const void *buf, size_t len, struct exec_order *ret) {
@@ -256,7 +242,7 @@ ssize_t started_encode(const struct started *s, void *buf, size_t cap) {
         wire_put_str(&out, s->container_id);
         wire_put_str(&out, s->profile);
         wire_put_u8(&out, s->pool_hit);
-        return encoded(&out);
+        return wire_out_len(&out);
 }
 
 int started_decode(const void *buf, size_t len, struct started *ret) {
@@ -293,7 +279,7 @@ ssize_t exited_encode(const struct exited *e, void *buf, size_t cap) {
                 wire_put_u64(&out, e->dropped_lines[i]);
         }
         wire_put_u32(&out, e->background_left);
-        return encoded(&out);
+        return wire_out_len(&out);
 }
 
 int exited_decode(const void *buf, size_t len, struct exited *ret) {
@@ -332,7 +318,7 @@ ssize_t scrubbed_encode(const struct scrubbed *s, void *buf, size_t cap) {
         wire_put_u8(&out, s->emptied);
         wire_put_u64(&out, s->us);
         wire_put_str(&out, s->place);
-        return encoded(&out);
+        return wire_out_len(&out);
 }
 
 int scrubbed_decode(const void *buf, size_t len, struct scrubbed *ret) {
@@ -377,7 +363,7 @@ ssize_t result_encode(const struct result *r, void *buf, size_t cap) {
         wire_put_str(&out, r->profile);
         wire_put_str(&out, r->session);
         wire_put_str(&out, r->message);
-        return encoded(&out);
+        return wire_out_len(&out);
 }
 
 int result_decode(const void *buf, size_t len, struct result *ret) {
@@ -421,7 +407,7 @@ ssize_t reject_encode(const struct reject *r, void *buf, size_t cap) {
         wire_out_init(&out, buf, cap);
         wire_put_u8(&out, r->exit_code);
         wire_put_str(&out, r->message);
-        return encoded(&out);
+        return wire_out_len(&out);
 }
 
 int reject_decode(const void *buf, size_t len, struct reject *ret) {

@@ -7,15 +7,6 @@
 
 #include "common/wire.h"
 
-/* The name in front of "=" must be there; a value may be empty. */
-static bool label_valid(const char *s) {
-        return s[0] != '=' && strchr(s, '=');
-}
-
-static ssize_t encoded(const struct wire_out *out) {
-        return out->bad ? -EMSGSIZE : (ssize_t)out->len;
-}
-
 void resize_encode(const struct resize *r, uint8_t buf[RESIZE_SIZE]) {
         struct wire_out out;
 
@@ -52,7 +43,7 @@ ssize_t ask_encode(const struct ask *a, void *buf, size_t cap) {
         wire_put_u32(&out, a->n_labels);
         for (uint32_t i = 0; i < a->n_labels; i++)
                 wire_put_str(&out, a->labels[i]);
-        return encoded(&out);
+        return wire_out_len(&out);
 }
 
 int ask_decode(const void *buf, size_t len, struct ask *ret) {
@@ -72,8 +63,8 @@ int ask_decode(const void *buf, size_t len, struct ask *ret) {
         if (in.bad || a.n_labels > PROTO_LABELS_MAX || a.signal > 64)
                 return -EPROTO;
         for (uint32_t i = 0; i < a.n_labels; i++) {
-                a.labels[i] = wire_get_str(&in, PROTO_LABEL_MAX);
-                if (!a.labels[i] || !label_valid(a.labels[i]))
+                a.labels[i] = wire_get_pair(&in, PROTO_LABEL_MAX);
+                if (!a.labels[i])
                         return -EPROTO;
         }
         if (!wire_in_done(&in))
@@ -90,7 +81,7 @@ ssize_t attach_encode(const struct attach *a, void *buf, size_t cap) {
         wire_put_u8(&out, a->output);
         wire_put_u64(&out, a->offset[0]);
         wire_put_u64(&out, a->offset[1]);
-        return encoded(&out);
+        return wire_out_len(&out);
 }
 
 int attach_decode(const void *buf, size_t len, struct attach *ret) {
@@ -116,7 +107,7 @@ ssize_t attach_order_encode(const struct attach_order *a, void *buf, size_t cap)
         wire_put_u8(&out, a->output);
         wire_put_u64(&out, a->offset[0]);
         wire_put_u64(&out, a->offset[1]);
-        return encoded(&out);
+        return wire_out_len(&out);
 }
 
 int attach_order_decode(const void *buf, size_t len, struct attach_order *ret) {
@@ -165,7 +156,7 @@ ssize_t held_encode(const struct held *h, void *buf, size_t cap) {
                 wire_put_u32(&out, h->of[i].channel);
                 wire_put_u8(&out, h->of[i].ended);
         }
-        return encoded(&out);
+        return wire_out_len(&out);
 }
 
 int held_decode(const void *buf, size_t len, struct held *ret) {

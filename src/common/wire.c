@@ -1,6 +1,7 @@
 /* Fields of a payload: bounds-checked, sticky, byte by byte so that no alignment is assumed. */
 #include "common/wire.h"
 
+#include <errno.h>
 #include <string.h>
 
 void wire_in_init(struct wire_in *in, const void *buf, size_t len) {
@@ -89,6 +90,16 @@ const char *wire_get_hex(struct wire_in *in, uint32_t digits) {
         return s;
 }
 
+const char *wire_get_pair(struct wire_in *in, uint32_t max) {
+        const char *s = wire_get_str(in, max);
+
+        if (s && (s[0] == '=' || !strchr(s, '='))) {
+                in->bad = true;
+                return NULL;
+        }
+        return s;
+}
+
 bool wire_in_done(const struct wire_in *in) {
         return !in->bad && in->left == 0;
 }
@@ -143,4 +154,8 @@ void wire_put_str(struct wire_out *out, const char *s) {
         if (!s)
                 s = "";
         wire_put_blob(out, s, (uint32_t)strlen(s) + 1);
+}
+
+ssize_t wire_out_len(const struct wire_out *out) {
+        return out->bad ? -EMSGSIZE : (ssize_t)out->len;
 }

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct wire_in {
         const uint8_t *p;
@@ -39,6 +40,8 @@ const char *wire_get_str(struct wire_in *in, uint32_t max);
 bool wire_get_bool(struct wire_in *in);
 /* Text of exactly @digits lower-case hex digits. NULL, or a text that is none, when bad. */
 const char *wire_get_hex(struct wire_in *in, uint32_t digits);
+/* Text such as "KEY=VALUE", with a key that is not empty; @max as above. NULL when bad. */
+const char *wire_get_pair(struct wire_in *in, uint32_t max);
 /* True when every read succeeded and nothing is left over. */
 bool wire_in_done(const struct wire_in *in);
 
@@ -51,3 +54,5 @@ void wire_put_raw(struct wire_out *out, const void *p, size_t len);
 void wire_put_blob(struct wire_out *out, const void *p, uint32_t len);
 /* Text with its NUL, as wire_get_str() reads it. NULL is written as "". */
 void wire_put_str(struct wire_out *out, const char *s);
+/* What has been written, in bytes; -EMSGSIZE: it did not fit. */
+ssize_t wire_out_len(const struct wire_out *out);
