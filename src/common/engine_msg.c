@@ -298,9 +298,14 @@ int engine_msg_send(int sock, const void *buf, size_t len, int pass_fd) {
         return 0;
 }
 
-/* Takes the one descriptor out of @mh. Whatever else came is closed and makes it -EPROTO. */
+/*
+ * Takes the one descriptor out of @mh. Whatever else came is closed and makes it -EPROTO. Cut off and
+ * nothing there: the first of them did not fit in our table, as unix(7) has it.
+ */
 static int take_descriptor(struct msghdr *mh, int *ret_fd) {
-        int got = -1, r = mh->msg_flags & (MSG_TRUNC | MSG_CTRUNC) ? -EPROTO : 0;
+        bool lost = (mh->msg_flags & MSG_CTRUNC) && !CMSG_FIRSTHDR(mh) && ret_fd;
+        int got = lost ? -EMFILE : -1;
+        int r = (mh->msg_flags & (lost ? MSG_TRUNC : MSG_TRUNC | MSG_CTRUNC)) ? -EPROTO : 0;
 
         for (struct cmsghdr *c = CMSG_FIRSTHDR(mh); c; c = CMSG_NXTHDR(mh, c)) {
                 size_t n = c->cmsg_len - CMSG_LEN(0);

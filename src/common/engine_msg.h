@@ -72,6 +72,7 @@ int engine_msg_send(int sock, const void *buf, size_t len, int pass_fd);
 /*
  * Receives one packet of at most @cap bytes. Returns its length, 0 at the peer's end, or -errno:
  * -EAGAIN: nothing there; -EPROTO: too long, or ancillary data that is not just one descriptor, or any
- * where @ret_fd is NULL. *ret_fd is the descriptor, born close-on-exec, or -1; the caller closes it.
+ * where @ret_fd is NULL. *ret_fd is the descriptor, born close-on-exec, which the caller closes; -1: none
+ * came; -EMFILE: what came did not fit in this process's table and is lost.
  */
 ssize_t engine_msg_recv(int sock, void *buf, size_t cap, int *ret_fd);

@@ -127,6 +127,8 @@ static const char *take(struct mounts_reader *r, const uint8_t *buf, size_t len,
                 return "the caller's message is malformed: are hermes-sandbox and its daemons of one version?";
         if (msg.index != m->n || (r->total && msg.total != r->total))
                 return "the caller's messages are not complete";
+        if (*fd == -EMFILE)
+                return "the broker has no descriptor left for the folder: raise LimitNOFILE of hermes-engined";
         if (!is_open_path(*fd))
                 return "the caller's message came without a folder that was opened for its path alone";
         dst = strdup(msg.dst);

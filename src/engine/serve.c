@@ -24,7 +24,8 @@
 #include "engine/requests.h"
 
 #define PROGRESS_MS 500
-/* After a connection that could not be taken, for want of a descriptor. */
+/* So many connections in that time: one that cannot be taken, for want of a descriptor, stays there. */
+#define ACCEPT_BURST 8
 #define ACCEPT_PACE_US 100000
 /* The manager stays connected for that long, and tells the line meanwhile. */
 #define LAST_WORD_MS 3000
@@ -303,20 +304,24 @@ static const char *serve_packet(struct serve *s, const uint8_t *buf, size_t len,
         if (m.id == 0 || id_taken(s, m.id))
                 return "used a request id twice, or 0: connection closed";
         if (m.type == ENGINE_HELLO) {
-                if (*fd >= 0)
+                if (*fd != -1)
                         return "sent what it may not send: connection closed";
                 say_hello(s, &m);
                 return NULL;
         }
         row = requests_find(m.type);
-        if (!s->welcome || !row || len > row->max_len || (*fd >= 0) != row->descriptor)
+        if (!s->welcome || !row || len > row->max_len || (*fd != -1) != row->descriptor)
                 return "sent what it may not send: connection closed";
         q = request_new(s, m.id);
         if (!q)
                 return "out of memory: connection closed";
         q->fd = take_fd(fd);
         log_line(LOG_P_DEBUG, "request %u: %s", m.id, row->name);
-        if (s->n_requests > SERVE_OUTSTANDING_MAX || s->n_live > 4 * SERVE_OUTSTANDING_MAX)
+        if (row->descriptor && q->fd < 0)
+                request_fail(q, ENGINE_E_BUSY,
+                             "%s: no descriptor is left for it: raise LimitNOFILE of hermes-engined",
+                             row->name);
+        else if (s->n_requests > SERVE_OUTSTANDING_MAX || s->n_live > 4 * SERVE_OUTSTANDING_MAX)
                 request_fail(q, ENGINE_E_BUSY, "%s: %d requests are being served already: wait for one",
                              row->name, SERVE_OUTSTANDING_MAX);
         else if (row->needs_engine && elink_state(s->broker->link, &text) == ENGINE_NOT_ENABLED)
@@ -369,10 +374,9 @@ static int on_connect(sd_event_source *source, int fd, uint32_t revents, void *u
         socklen_t len = sizeof(peer);
 
         (void)revents;
-        if (peer_fd < 0) {
-                sd_event_source_set_ratelimit(source, ACCEPT_PACE_US, 1);
+        (void)source;
+        if (peer_fd < 0)
                 return 0;
-        }
         if (getsockopt(peer_fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || !may_connect(s, &peer)) {
                 log_line(LOG_P_WARNING, "connection of uid %u pid %d refused: only %s may ask", peer.uid,
                          peer.pid, s->broker->options.manager_user);
@@ -435,6 +439,8 @@ int serve_new(struct broker *b, struct serve **ret) {
         r = open_socket(s);
         if (r == 0)
                 r = sd_event_add_io(b->event, &s->listen_source, s->listen_fd, EPOLLIN, on_connect, s);
+        if (r >= 0)
+                r = sd_event_source_set_ratelimit(s->listen_source, ACCEPT_PACE_US, ACCEPT_BURST);
         if (r < 0) {
                 serve_free(s);
                 return r;

@@ -248,10 +248,9 @@ static int on_listen(sd_event_source *s, int fd, uint32_t revents, void *userdat
         _cleanup_fd_ int peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
         (void)revents;
-        if (peer < 0) {
-                sd_event_source_set_ratelimit(s, ACCEPT_PACE_US, 1);
+        (void)s;
+        if (peer < 0)
                 return 0;
-        }
         if (getsockopt(peer, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0 || cred.pid != sb->pid) {
                 log_line(LOG_P_WARNING,
                          "sandbox %.12s: a connection that is not its agent's was refused", sb->id);
@@ -273,7 +272,11 @@ struct sandbox *sandbox_new(struct pool *p, const char *id, const uint8_t recipe
         struct sandbox *sb = calloc(1, sizeof(*sb));
 
         if (!sb ||
-            sd_event_add_io(p->m->event, &sb->listen_source, listen_fd, EPOLLIN, on_listen, sb) < 0) {
+            sd_event_add_io(p->m->event, &sb->listen_source, listen_fd, EPOLLIN, on_listen, sb) < 0 ||
+            /* Without a descriptor to take it with, the agent stays there: at a pace, not at once again. */
+            sd_event_source_set_ratelimit(sb->listen_source, ACCEPT_PACE_US, 1) < 0) {
+                if (sb)
+                        sd_event_source_disable_unref(sb->listen_source);
                 free(sb);
                 close_fd(listen_fd);
                 return NULL;

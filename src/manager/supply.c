@@ -114,6 +114,10 @@ static void created(void *userdata, const struct engine_msg *m, int fd) {
                 supply_failed(p, m->type == ENGINE_FAILED ? m->text : "the broker answered nonsense");
                 return;
         }
+        if (fd < 0)
+                supply_failed(
+                        p,
+                        "no descriptor is left for a new sandbox: raise LimitNOFILE of hermes-sandboxd");
         if (p->m->draining || !p->profile || fd < 0 ||
             !sandbox_new(p, m->container, asked->recipe, (pid_t)m->pid, fd, NULL)) {
                 broker_ask(&p->m->broker,

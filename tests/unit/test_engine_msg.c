@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -158,6 +159,7 @@ static void long_list(void **state) {
 }
 
 static void descriptors(void **state) {
+        struct rlimit all, none;
         uint8_t buf[64];
         int pair[2], fd = -1;
 
@@ -171,6 +173,14 @@ static void descriptors(void **state) {
         /* Nobody asked for one. */
         assert_int_equal(engine_msg_send(pair[0], "abc", 3, STDIN_FILENO), 0);
         assert_int_equal(engine_msg_recv(pair[1], buf, sizeof(buf), NULL), -EPROTO);
+        /* No room for it in this process: the words come without it. */
+        assert_int_equal(getrlimit(RLIMIT_NOFILE, &all), 0);
+        none = (struct rlimit){ 0, all.rlim_max };
+        assert_int_equal(engine_msg_send(pair[0], "abc", 3, STDIN_FILENO), 0);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+        assert_int_equal(engine_msg_recv(pair[1], buf, sizeof(buf), &fd), 3);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &all), 0);
+        assert_int_equal(fd, -EMFILE);
         /* Longer than the buffer. */
         assert_int_equal(engine_msg_send(pair[0], buf, sizeof(buf), -1), 0);
         assert_int_equal(engine_msg_recv(pair[1], buf, sizeof(buf) - 1, &fd), -EPROTO);
