@@ -13,6 +13,7 @@
 #include "cli/cli.h"
 #include "cli/cli_ask.h"
 #include "cli/cli_opts.h"
+#include "cli/cli_paint.h"
 #include "cli/cli_tty.h"
 #include "common/exitcode.h"
 #include "common/utf8.h"
@@ -83,6 +84,7 @@ static size_t cut(const char *line, size_t len, unsigned columns) {
 static int draw(const struct page *p) {
         static char out[sizeof(p->text) * 2];
         const char *line = p->text, *end = p->text + p->len;
+        bool color = cli_paint_wanted(STDOUT_FILENO);
         uint16_t rows = 24, columns = 80;
         size_t n = 0;
 
@@ -96,8 +98,7 @@ static int draw(const struct page *p) {
                 size_t len = (size_t)((nl ? nl : end) - line);
                 size_t shown = cut(line, len, columns);
 
-                memcpy(out + n, line, shown);
-                n += shown;
+                n += cli_paint_line(line, shown, 0, color, out + n);
                 n += (size_t)snprintf(out + n, sizeof(out) - n, REST_OF_LINE "\r\n");
                 line += len + 1;
         }

@@ -188,8 +188,8 @@ void adopt_forget(struct session *s);
 struct jsonw;
 /* One as an object, all that is known of it. */
 void session_json(struct jsonw *j, const struct session *s);
-/* One as a line, and the names of its columns. */
-void session_line(FILE *f, const struct session *s);
-void session_line_head(FILE *f);
+/* One as a line, and the names of its columns. @brief: what 78 columns have room for. */
+void session_line(FILE *f, const struct session *s, bool brief);
+void session_line_head(FILE *f, bool brief);
 /* The sessions of @uid, or with @all everybody's: the whole answer, allocated; NULL when out of memory. */
 char *session_list(struct manager *m, uid_t uid, bool all, bool json, size_t *ret_len);

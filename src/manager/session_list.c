@@ -79,17 +79,30 @@ static void duration(uint64_t ms, char ret[24]) {
         snprintf(ret, 24, "%" PRIu64 "%s", ms / units[i].ms, units[i].unit);
 }
 
-void session_line(FILE *f, const struct session *s) {
+static void line(FILE *f, const char *name, const char *uid, const char *profile, const char *state,
+                 const char *sandbox, const char *running, const char *idle_for, const char *ttl,
+                 bool brief) {
+        fprintf(f, "%-20s %-6s %-12s %-8s", name, uid, profile, state);
+        if (!brief)
+                fprintf(f, " %-12.12s", sandbox);
+        fprintf(f, " %7s %7s %6s", running, idle_for, ttl);
+}
+
+void session_line(FILE *f, const struct session *s, bool brief) {
+        char uid[16], running[16], idle_for[24];
         char opened[32], ttl[24] = "never", buf[4 * PROTO_LABEL_MAX + 1];
 
         when(s->opened, opened);
         if (s->ttl_ms)
                 duration(s->ttl_ms, ttl);
-        fprintf(f, "%-20s %-6u %-12s %-8s %-12.12s %7u %6" PRIu64 "s %6s  %-20s", s->name,
-                (unsigned)s->owner.uid, s->pool->name, state_name(s),
-                s->container[0] ? s->container : "-", s->n_running, idle(s) / 1000, ttl,
-                s->opened ? opened : "-");
-        for (uint32_t i = 0; i < s->n_labels; i++) {
+        snprintf(uid, sizeof(uid), "%u", (unsigned)s->owner.uid);
+        snprintf(running, sizeof(running), "%u", s->n_running);
+        snprintf(idle_for, sizeof(idle_for), "%" PRIu64 "s", idle(s) / 1000);
+        line(f, s->name, uid, s->pool->name, state_name(s), s->container[0] ? s->container : "-",
+             running, idle_for, ttl, brief);
+        if (!brief)
+                fprintf(f, "  %-20s", s->opened ? opened : "-");
+        for (uint32_t i = 0; i < s->n_labels && !brief; i++) {
                 struct text t;
 
                 text_init(&t, buf, sizeof(buf));
@@ -99,9 +112,11 @@ void session_line(FILE *f, const struct session *s) {
         fputc('\n', f);
 }
 
-void session_line_head(FILE *f) {
-        fprintf(f, "%-20s %-6s %-12s %-8s %-12s %7s %7s %6s  %-20s %s\n", "SESSION", "UID", "PROFILE",
-                "STATE", "SANDBOX", "RUNNING", "IDLE", "TTL", "OPENED", "LABELS");
+void session_line_head(FILE *f, bool brief) {
+        line(f, "SESSION", "UID", "PROFILE", "STATE", "SANDBOX", "RUNNING", "IDLE", "TTL", brief);
+        if (!brief)
+                fprintf(f, "  %-20s %s", "OPENED", "LABELS");
+        fputc('\n', f);
 }
 
 char *session_list(struct manager *m, uid_t uid, bool all, bool json, size_t *ret_len) {
@@ -116,13 +131,13 @@ char *session_list(struct manager *m, uid_t uid, bool all, bool json, size_t *re
                 jsonw_init_file(&j, f);
                 jsonw_array(&j);
         } else
-                session_line_head(f);
+                session_line_head(f, false);
         TAILQ_FOREACH(s, &m->sessions, link)
         if (all || s->owner.uid == uid) {
                 if (json)
                         session_json(&j, s);
                 else
-                        session_line(f, s);
+                        session_line(f, s, false);
         }
         if (json) {
                 jsonw_array_end(&j);

@@ -67,14 +67,16 @@ static void text_pool(FILE *f, const struct pool *p) {
                 return;
         reuse = pool_reuse(p, why, sizeof(why));
         fprintf(f,
-                "pool %s: %u of %u warm, %u starting, %u busy, %u leased, %u waiting; image %s, reuse "
-                "%s%s%s%s\n",
+                "pool %s: %u of %u warm, %u starting, %u busy, %u leased, %u waiting\n"
+                "  image         %s\n"
+                "  reuse         %s%s%s%s",
                 p->name, p->n_warm, p->profile->size, p->n_starting + p->n_creating + p->n_mounting,
                 p->n_busy + p->n_scrubbing, p->n_leased, p->n_queue, p->profile->image, reuse,
                 why[0] ? " (" : "", why, why[0] ? ")" : "");
         if (p->n_scrubs)
-                fprintf(f, "  %" PRIu64 " scrubs, %" PRIu64 " not proved clean\n", p->n_scrubs,
+                fprintf(f, ", %" PRIu64 " scrubs, %" PRIu64 " not proved clean", p->n_scrubs,
                         p->n_scrubs_failed);
+        fputc('\n', f);
         if (p->error[0])
                 fprintf(f, "  last failure: %s\n", p->error);
         for (size_t i = 0; i < n; i++)
@@ -106,11 +108,11 @@ static void text_sessions(FILE *f, const struct manager *m, uid_t uid) {
                         continue;
                 fputs("  ", f);
                 if (!head) {
-                        session_line_head(f);
+                        session_line_head(f, true);
                         fputs("  ", f);
                 }
                 head = true;
-                session_line(f, s);
+                session_line(f, s, true);
         }
 }
 

@@ -245,8 +245,8 @@ it_case "nor with a single sandbox for all: it is replaced from user to user" on
 
 # --- where it does not hold ------------------------------------------------------------------------------
 
-# status_of PROFILE: its line for people.
-status_of() { hs status | grep -E "^pool $1: "; }
+# status_of PROFILE: its lines for people.
+status_of() { hs status | sed -n "/^pool $1: /,/^[^ ]/p"; }
 
 replaced_always() {
 	local ids
@@ -254,7 +254,7 @@ replaced_always() {
 	ids=$(for _ in 1 2 3 4; do sandbox_of hs "$1"; done)
 	expect_eq 4 "$(sort -u <<<"$ids" | wc -l)"
 	expect_eq 0 "$(grep -cE "Z SCRUB .*cid=($(cut -c1-12 <<<"$ids" | paste -sd'|')) " "$TRAIL" || true)"
-	expect_match 'reuse replace \(.+\)' "$(status_of "$1")"
+	expect_match 'reuse +replace \(.+\)' "$(status_of "$1")"
 	expect_eq replace "$(hs status --json | jq -r --arg p "$1" '.pools[] | select(.profile == $p) | .reuse')"
 }
 it_case "a writable root file system: each command has a sandbox of its own, and status says why" \
@@ -262,7 +262,7 @@ it_case "a writable root file system: each command has a sandbox of its own, and
 it_case "an image with a volume: likewise" replaced_always volume
 
 scrubs() {
-	expect_match 'reuse scrub($|[^ ]| [^(])' "$(status_of default)"
+	expect_match 'reuse +scrub($|[^ ])' "$(status_of default)"
 	expect_eq scrub "$(hs status --json | jq -r '.pools[] | select(.profile == "default") | .reuse')"
 }
 it_case "and where it holds, status says so" scrubs

@@ -17,7 +17,7 @@ text() {
 	text=$(hs status)
 	expect_match '^hermes-sandboxd [0-9.]+, up [0-9]+ s: [0-9]+ commands \([0-9]+ warm\), [0-9]+ rejected, 1 callers connected' "$text"
 	expect_match $'\nengine: up, version [^\n]+, API 1\.[0-9]+\n' "$text"
-	expect_match $'\npool default: 2 of 2 warm, 0 starting, 0 busy, 0 leased, 0 waiting; image debian:bookworm-slim, reuse scrub\n' "$text"
+	expect_match $'\npool default: 2 of 2 warm, 0 starting, 0 busy, 0 leased, 0 waiting\n  image         debian:bookworm-slim\n  reuse         scrub\n' "$text"
 	expect_match $'\npool other: 0 of 0 warm, ' "$text"
 	expect_match $'\n  waf_mode: unenforced \\(no MCP server in this version\\)' "$text"
 	! grep -qP '[^\x20-\x7e]' <<<"$text" || fail "an odd character in: $text"
