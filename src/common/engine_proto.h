@@ -65,6 +65,7 @@ enum engine_error {
         ENGINE_E_NOT_OURS = 6,    /* not one of our containers */
         ENGINE_E_REFUSED = 7,     /* the engine said no; the line says why */
         ENGINE_E_BUSY = 8,        /* too many requests at once */
+        ENGINE_E_NOT_ALLOWED = 9, /* the caller may not: what he asks to mount, or who he is */
 };
 
 enum engine_state {

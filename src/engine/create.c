@@ -120,13 +120,15 @@ static bool good(struct create *c, const struct api_reply *reply, const char *wh
  */
 static bool has_its_mounts(struct create *c, pid_t pid) {
         struct errmsg e = { "" };
+        int r;
 
         if (!c->mounts)
                 return true;
-        if (mounts_verify(c->mounts, c->broker->config, pid, &e) < 0) {
+        r = mounts_verify(c->mounts, c->broker->config, pid, &e);
+        if (r < 0) {
                 log_line(LOG_P_ERROR, "container %.12s of uid %u is removed: %s", c->record->id,
                          c->mounts->uid, e.text);
-                fail(c, ENGINE_E_REFUSED, "%s", e.text);
+                fail(c, r == -EPERM ? ENGINE_E_NOT_ALLOWED : ENGINE_E_REFUSED, "%s", e.text);
                 return false;
         }
         log_line(LOG_P_INFO, "container %.12s: %zu host folders of uid %u", c->record->id, c->mounts->n,
@@ -285,6 +287,7 @@ static struct create *create_new(struct broker *b, struct request *q, const stru
 static bool may_mount(struct create *c, const struct config_profile *p) {
         struct broker *b = c->broker;
         struct errmsg e = { "" };
+        int r;
 
         if (!c->mounts)
                 return true;
@@ -294,9 +297,10 @@ static bool may_mount(struct create *c, const struct config_profile *p) {
                      "caller's folder would belong to nobody there");
                 return false;
         }
-        if (mounts_check(c->mounts, b->config, p, &e) < 0) {
+        r = mounts_check(c->mounts, b->config, p, &e);
+        if (r < 0) {
                 log_line(LOG_P_WARNING, "refused uid %u: %s", c->mounts->uid, e.text);
-                fail(c, ENGINE_E_REFUSED, "%s", e.text);
+                fail(c, r == -EPERM ? ENGINE_E_NOT_ALLOWED : ENGINE_E_REFUSED, "%s", e.text);
                 return false;
         }
         return true;
@@ -370,13 +374,13 @@ struct asking {
         uint8_t hash[ENGINE_RECIPE];
 };
 
-static void told(void *userdata, struct mounts *m, const char *why) {
+static void told(void *userdata, struct mounts *m, enum engine_error error, const char *why) {
         _cleanup_free_ struct asking *a = userdata;
 
         if (m)
                 create(a->broker, a->request, a->profile, a->hash, m);
         else
-                request_fail(a->request, ENGINE_E_REFUSED, "mount: %s", why);
+                request_fail(a->request, error, "mount: %s", why);
 }
 
 void create_mounted_request(struct broker *b, struct request *q, const struct engine_msg *m) {

@@ -61,7 +61,7 @@ static void reader_free(struct mounts_reader *r) {
 }
 
 /* @why NULL: all has come. */
-static void finish(struct mounts_reader *r, const char *why) {
+static void finish(struct mounts_reader *r, enum engine_error error, const char *why) {
         struct mounts *m = why ? NULL : r->mounts;
         mounts_done done = r->done;
         void *userdata = r->userdata;
@@ -69,7 +69,7 @@ static void finish(struct mounts_reader *r, const char *why) {
         if (m)
                 r->mounts = NULL;
         reader_free(r);
-        done(userdata, m, why);
+        done(userdata, m, error, why);
 }
 
 static bool is_unnamed(int sock, int (*get_name)(int, struct sockaddr *, socklen_t *)) {
@@ -155,7 +155,7 @@ static bool drain(struct mounts_reader *r) {
                 else
                         why = take(r, buf, (size_t)n, &fd);
         }
-        finish(r, why);
+        finish(r, ENGINE_E_REFUSED, why);
         return true;
 }
 
@@ -170,7 +170,7 @@ static int on_readable(sd_event_source *s, int fd, uint32_t revents, void *userd
 static int on_deadline(sd_event_source *s, uint64_t usec, void *userdata) {
         (void)s;
         (void)usec;
-        finish(userdata, "the caller did not say in time what to mount");
+        finish(userdata, ENGINE_E_REFUSED, "the caller did not say in time what to mount");
         return 0;
 }
 
@@ -218,15 +218,15 @@ int mounts_read(struct broker *b, int sock, mounts_done done, void *userdata) {
         b->mounts_readers = r;
         why = check_caller(b, r->sock, r->mounts);
         if (why)
-                finish(r, why);
+                finish(r, ENGINE_E_NOT_ALLOWED, why);
         else if (!drain(r) && watch(r) < 0)
-                finish(r, "out of memory");
+                finish(r, ENGINE_E_REFUSED, "out of memory");
         return 0;
 }
 
 void mounts_drop_all(struct broker *b) {
         while (b->mounts_readers)
-                finish(b->mounts_readers, "the broker ends");
+                finish(b->mounts_readers, ENGINE_E_REFUSED, "the broker ends");
 }
 
 /* --- judging
@@ -320,12 +320,12 @@ static int check_dst(const struct mounts *m, size_t at, const struct config_prof
         struct shown s, t;
 
         if (own)
-                return errmsg_set(e, -EPERM,
+                return errmsg_set(e, -EINVAL,
                                   "mount at %s: %s is the sandbox's own: choose another place",
                                   show(&s, dst), own);
         for (size_t i = 0; i < at; i++)
                 if (overlap(dst, m->of[i].dst))
-                        return errmsg_set(e, -EPERM, "mount at %s: it overlaps the one at %s",
+                        return errmsg_set(e, -EINVAL, "mount at %s: it overlaps the one at %s",
                                           show(&s, dst), show(&t, m->of[i].dst));
         return 0;
 }
@@ -336,11 +336,16 @@ int mounts_check(const struct mounts *m, const struct config *c, const struct co
         char path[PATH_MAX];
 
         if (!on)
-                return errmsg_set(e, -EPERM, "mount: out of memory");
-        for (size_t i = 0; i < m->n; i++)
-                if (check_dst(m, i, p, e) < 0 || path_of(m->of[i].fd, path, e) < 0 ||
-                    is_allowed(c, path, e) < 0 || mount_under(m->of[i].fd, path, on, e) < 0)
+                return errmsg_set(e, -ENOMEM, "mount: out of memory");
+        for (size_t i = 0; i < m->n; i++) {
+                int r = check_dst(m, i, p, e);
+
+                if (r < 0)
+                        return r;
+                if (path_of(m->of[i].fd, path, e) < 0 || is_allowed(c, path, e) < 0 ||
+                    mount_under(m->of[i].fd, path, on, e) < 0)
                         return -EPERM;
+        }
         return 0;
 }
 
@@ -362,7 +367,7 @@ static int verify_one(const struct mount *mount, const struct config *c, pid_t p
                                   show(&s, path));
         r = mountinfo_by_point(pid, mount->dst, in);
         if (r < 0)
-                return errmsg_set(e, -EPERM, "mount at %s: not found in the sandbox: %s",
+                return errmsg_set(e, -EIO, "mount at %s: not found in the sandbox: %s",
                                   show(&s, mount->dst),
                                   r == -ENOENT ? "the image has a symbolic link there" : strerror(-r));
         if (in->major != on->major || in->minor != on->minor || strcmp(in->root, want) != 0 ||
@@ -377,9 +382,12 @@ int mounts_verify(const struct mounts *m, const struct config *c, pid_t pid, str
         _cleanup_free_ struct mountinfo *two = calloc(2, sizeof(*two));
 
         if (!two)
-                return errmsg_set(e, -EPERM, "mount: out of memory");
-        for (size_t i = 0; i < m->n; i++)
-                if (verify_one(&m->of[i], c, pid, &two[0], &two[1], e) < 0)
-                        return -EPERM;
+                return errmsg_set(e, -ENOMEM, "mount: out of memory");
+        for (size_t i = 0; i < m->n; i++) {
+                int r = verify_one(&m->of[i], c, pid, &two[0], &two[1], e);
+
+                if (r < 0)
+                        return r;
+        }
         return 0;
 }

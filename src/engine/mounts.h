@@ -30,8 +30,9 @@ struct mounts {
 /* Frees it and closes its descriptors. NULL is allowed. */
 void mounts_free(struct mounts *m);
 
-/* Exactly once: @m is the callee's, or NULL and @why is the line that says why not. */
-typedef void (*mounts_done)(void *userdata, struct mounts *m, const char *why);
+/* Exactly once: @m is the callee's, or NULL and @why is the line that says why not; @error is ENGINE_E_NOT_ALLOWED or
+ * ENGINE_E_REFUSED then. */
+typedef void (*mounts_done)(void *userdata, struct mounts *m, enum engine_error error, const char *why);
 
 /*
  * Reads what the caller has written on the other end of @sock, which is this call's from now on, and checks the
@@ -44,10 +45,12 @@ int mounts_read(struct broker *b, int sock, mounts_done done, void *userdata);
 /* Ends what is under way: each @done is called. */
 void mounts_drop_all(struct broker *b);
 
-/* Folders and destinations against config and profile. Returns 0, or -EPERM and a line in *e. */
+/* Folders and destinations against config and profile. Returns 0, or a line in *e and -EPERM (the caller may not mount
+ * that), -EINVAL (a destination that cannot be) or -ENOMEM. */
 int mounts_check(const struct mounts *m, const struct config *c, const struct config_profile *p,
                  struct errmsg *e);
 
 /* The started container of init process @pid has exactly these folders at these places, and they still lie where
- * they may: compares /proc/@pid/mountinfo. Returns 0, or -EPERM and a line in *e. */
+ * they may: compares /proc/@pid/mountinfo. Returns 0, or a line in *e and -EPERM (they do not, or no longer), -EIO (there is
+ * nothing to compare) or -ENOMEM. */
 int mounts_verify(const struct mounts *m, const struct config *c, pid_t pid, struct errmsg *e);

@@ -16,10 +16,6 @@
 
 enum field { NAME = 1, PROFILE = 2, TTL = 4, LABELS = 8, ALL = 16, SIGNAL = 32, MOUNTS = 64 };
 
-static void refuse(struct client *c, uint8_t exit_code, const char *what, const char *line) {
-        client_reject(c, exit_code, "%s: %s", what, line);
-}
-
 /* An allocated answer; NULL: out of memory. */
 static void answer(struct client *c, char *text, size_t len) {
         _cleanup_free_ char *owned = text;
@@ -40,10 +36,10 @@ static bool may_open(struct client *c, const struct ask *a, const struct pool *p
         const struct config_profile *profile = p->profile;
 
         if (!peer_profile_allowed(&c->peer, profile))
-                client_reject(c, EXIT_NOT_ALLOWED,
-                              "session open: uid %u may not use profile \"%s\": its allow_users or "
-                              "allow_groups decides",
-                              (unsigned)c->peer.uid, p->name);
+                request_not_allowed(c, "session open", a->name, p->name,
+                                    "uid %u may not use profile \"%s\": its allow_users or allow_groups "
+                                    "decides",
+                                    (unsigned)c->peer.uid, p->name);
         else if (a->name[0] && !session_name_valid(a->name))
                 client_reject(c, EXIT_USAGE,
                               "session open: \"%.64s\" cannot be a session's name: 1 to 64 letters, "
@@ -63,10 +59,9 @@ static bool may_open(struct client *c, const struct ask *a, const struct pool *p
         else if (a->mounts && c->conn.passed < 0)
                 client_reject(c, EXIT_USAGE, "session open: no descriptor came with the mounts");
         else if (a->mounts && !mounted_is_callers(c->conn.passed, c->peer.uid))
-                client_reject(
-                        c, EXIT_NOT_ALLOWED,
-                        "session open: the mounts come on something else than uid %u's own pair of "
-                        "packet sockets",
+                request_not_allowed(
+                        c, "session open", a->name, p->name,
+                        "the mounts come on something else than uid %u's own pair of packet sockets",
                         (unsigned)c->peer.uid);
         else
                 return true;
@@ -95,6 +90,7 @@ static void open_session(struct client *c, const struct ask *a) {
                 return;
         s = session_new(c, p, a->name, a->ttl_ms, a->labels, a->n_labels, &reason, &line);
         if (!s) {
+                request_refused(c, "session open", a->name, p->name, reason);
                 client_reject(c, EXIT_SANDBOX, "rejected: session open: %s", line);
                 return;
         }
@@ -122,8 +118,8 @@ static void close_session(struct client *c, const struct ask *a) {
                 return;
         }
         if (s->owner.uid != c->peer.uid && c->peer.uid != 0) {
-                client_reject(c, EXIT_NOT_ALLOWED, "session close: session \"%s\" is another user's",
-                              s->name);
+                request_not_allowed(c, "session close", s->name, s->pool->name,
+                                    "session \"%s\" is another user's", s->name);
                 return;
         }
         session_close(s, "closed", &by, NULL);
@@ -175,7 +171,8 @@ static void ps(struct client *c, const struct ask *a) {
                 return;
         }
         if (s && s->owner.uid != c->peer.uid && c->peer.uid != 0) {
-                client_reject(c, EXIT_NOT_ALLOWED, "ps: session \"%s\" is another user's", s->name);
+                request_not_allowed(c, "ps", s->name, s->pool->name, "session \"%s\" is another user's",
+                                    s->name);
                 return;
         }
         text = ps_text(c->m, c->peer.uid, all, a->name, a->json, &len);
@@ -194,7 +191,8 @@ static void kill_exec(struct client *c, const struct ask *a) {
                 return;
         }
         if (x->audit.caller.uid != c->peer.uid && c->peer.uid != 0) {
-                client_reject(c, EXIT_NOT_ALLOWED, "kill: command %s is another user's", x->id);
+                request_not_allowed(c, "kill", x->session ? x->session->name : "", x->pool->name,
+                                    "command %s is another user's", x->id);
                 return;
         }
         exec_kill(x, a->signal);
@@ -237,10 +235,12 @@ int ask_handle(struct client *c, const struct frame *f) {
             !ops[a.op].handler || fields_of(&a) & ~ops[a.op].fields)
                 return -EPROTO;
         if (!peer_allowed(&c->peer, &c->m->policy))
-                client_reject(c, EXIT_NOT_ALLOWED, "%s: uid %u is not in group hermes-sandbox",
-                              ops[a.op].name, (unsigned)c->peer.uid);
+                request_not_allowed(c, ops[a.op].name, a.name, "",
+                                    "uid %u is not in group hermes-sandbox: sudo usermod -aG hermes-sandbox "
+                                    "USER, then log in again",
+                                    (unsigned)c->peer.uid);
         else if (a.all && c->peer.uid != 0)
-                refuse(c, EXIT_NOT_ALLOWED, ops[a.op].name, "only root may ask for every user's");
+                request_not_allowed(c, ops[a.op].name, "", "", "only root may ask for every user's");
         else
                 ops[a.op].handler(c, &a);
         return 0;

@@ -136,13 +136,16 @@ int attach_handle(struct client *c, const struct frame *f) {
         if (attach_decode(f->payload, f->len, &a) < 0)
                 return -EPROTO;
         if (!peer_allowed(&c->peer, &c->m->policy))
-                client_reject(c, EXIT_NOT_ALLOWED, "attach: uid %u is not in group hermes-sandbox",
-                              (unsigned)c->peer.uid);
+                request_not_allowed(c, "attach", "", "",
+                                    "uid %u is not in group hermes-sandbox: sudo usermod -aG hermes-sandbox "
+                                    "USER, then log in again",
+                                    (unsigned)c->peer.uid);
         else if (!find(c->m, a.exec_id, &s, &x, &e))
                 client_reject(c, EXIT_SANDBOX, "attach: no detached command %s: see hermes-sandbox ps",
                               a.exec_id);
         else if (s->owner.uid != c->peer.uid)
-                client_reject(c, EXIT_NOT_ALLOWED, "attach: command %s is another user's", a.exec_id);
+                request_not_allowed(c, "attach", s->name, s->pool->name, "command %s is another user's",
+                                    a.exec_id);
         else if (s->n_attached >= SESSION_ATTACHES_MAX || s->n_left >= LEFT_MAX)
                 client_reject(
                         c, EXIT_SANDBOX,

@@ -49,6 +49,15 @@ void exec_request(struct client *c, uint8_t *payload, size_t len);
 /* May @c's user ask for one more command or session now, as far as @p's limits.exec_rate goes? False: it is refused.
  * NULL: the default profile's. */
 bool request_within_rate(struct client *c, const struct pool *p);
+
+/* A request that runs no command was refused: a record and a line as of a refused command, with @what ("session
+ * close") in the command's place, at most 59 bytes. @session is the caller's text and may be anything. */
+void request_refused(struct client *c, const char *what, const char *session, const char *profile,
+                     const char *reason);
+/* The same where the caller may not, and his answer: 77, "WHAT: " and the line. Over the rate it leaves no record. */
+__attribute__((format(printf, 5, 6))) void request_not_allowed(struct client *c, const char *what,
+                                                               const char *session, const char *profile,
+                                                               const char *fmt, ...);
 /* As it begins: owns @payload, of which @r and @a are, and waits. */
 struct exec *exec_new(struct client *c, struct pool *p, uint8_t *payload, const struct exec_request *r,
                       const struct audit_exec *a);

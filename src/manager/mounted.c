@@ -34,7 +34,9 @@ static void made(void *userdata, const struct engine_msg *m, int fd) {
                         p->image_ready = false;
                 if (m->type == ENGINE_FAILED && m->error == ENGINE_E_STALE)
                         broker_greet(&p->m->broker);
-                if (s)
+                if (s && m->type == ENGINE_FAILED && m->error == ENGINE_E_NOT_ALLOWED)
+                        session_refuse(s, "not_allowed", m->text);
+                else if (s)
                         session_refuse(s, "no_sandbox",
                                        m->type == ENGINE_FAILED ? m->text
                                                                 : "the broker answered nonsense");

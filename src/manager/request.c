@@ -10,6 +10,7 @@
 
 #include "common/cleanup.h"
 #include "common/exitcode.h"
+#include "common/wire.h"
 #include "manager/exec.h"
 #include "manager/manager.h"
 #include "manager/order.h"
@@ -37,6 +38,38 @@ __attribute__((format(printf, 5, 6))) static bool refuse(const struct asked *q, 
         audit_rejected(q->c->m->audit, &q->a, reason, length);
         client_reject(q->c, exit_code, "%s", line);
         return false;
+}
+
+void request_refused(struct client *c, const char *what, const char *session, const char *profile,
+                     const char *reason) {
+        uint8_t wire[64];
+        struct wire_out o;
+        struct audit_exec a = { .exec_id = "",
+                                .profile = profile,
+                                .session = session_name_valid(session) ? session : "",
+                                .caller = peer_caller(&c->peer),
+                                .args_wire = wire,
+                                .n_args = 1,
+                                .shell = true };
+
+        wire_out_init(&o, wire, sizeof(wire));
+        wire_put_str(&o, what);
+        a.args_len = o.len;
+        audit_rejected(c->m->audit, &a, reason, 0);
+}
+
+void request_not_allowed(struct client *c, const char *what, const char *session, const char *profile,
+                         const char *fmt, ...) {
+        char line[PROTO_LINE_MAX];
+        va_list ap;
+
+        if (!request_within_rate(c, NULL))
+                return;
+        va_start(ap, fmt);
+        vsnprintf(line, sizeof(line), fmt, ap);
+        va_end(ap);
+        request_refused(c, what, session, profile, "not_allowed");
+        client_reject(c, EXIT_NOT_ALLOWED, "%s: %s", what, line);
 }
 
 static bool may_use(const struct asked *q) {

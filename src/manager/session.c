@@ -185,8 +185,11 @@ void session_refuse(struct session *s, const char *reason, const char *line) {
                 queue_leave(&s->waiter);
         move(s, SESSION_CLOSED);
         discard_sandbox(s);
-        if (c)
-                client_reject(c, EXIT_SANDBOX, "rejected: session \"%s\": %s", s->name, line);
+        if (c) {
+                request_refused(c, "session open", s->name, s->pool->name, reason);
+                client_reject(c, strcmp(reason, "not_allowed") == 0 ? EXIT_NOT_ALLOWED : EXIT_SANDBOX,
+                              "rejected: session \"%s\": %s", s->name, line);
+        }
         while ((x = TAILQ_FIRST(&s->pending)))
                 exec_refuse(x, reason, line);
         session_free(s);

@@ -148,6 +148,7 @@ kills() {
 it_case "kill ends a command's whole tree, or sends one signal" kills
 
 others() {
+	local what
 	accounts_member "$STRANGER" hermes-sandbox
 	refused 77 '.*' hs_as "$STRANGER" exec --session work true
 	refused 77 '.*' hs_as "$STRANGER" session close work
@@ -158,6 +159,12 @@ others() {
 	expect_eq '[]' "$(hs_as "$STRANGER" ps --json)"
 	expect_match work "$("$HST_RUN/bin/hermes-sandbox" --socket "$HST_DIR/run/pool.sock" session list --all)"
 	gpasswd -d "$STRANGER" hermes-sandbox >/dev/null
+	# Each refusal stands in the trail, and says of what.
+	for what in 'session close' ps; do
+		grep -qE " REJECTED not_allowed cmd=\"$what\" .*uid=$(id -u "$STRANGER") .*session=\"?work" \
+			"$HST_DIR/log/sandbox-audit.log" || fail "no line of the refused $what"
+	done
+	grep -qE " REJECTED not_allowed cmd=\"session list\" " "$HST_DIR/log/sandbox-audit.log" || fail "no line of session list"
 }
 it_case "a session is its user's alone" others
 

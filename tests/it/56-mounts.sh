@@ -101,8 +101,8 @@ setuid_file() {
 it_case "a setuid file that is made through the mount is the caller's and gives nobody root" setuid_file
 
 not_allowed() {
-	refused 125 "mount of $FILES-not/mine: not below allowed_file_paths" --mount "$FILES-not/mine:/work"
-	refused 125 'mount of /etc: not below allowed_file_paths' --mount /etc:/work
+	refused 77 "mount of $FILES-not/mine: not below allowed_file_paths" --mount "$FILES-not/mine:/work"
+	refused 77 'mount of /etc: not below allowed_file_paths' --mount /etc:/work
 	refused 125 'mount at /tmp/x: /tmp is the sandbox.s own' --mount "$FILES/mine:/tmp/x"
 	refused 125 'mount at /etc: /etc/hosts is the sandbox.s own' --mount "$FILES/mine:/etc"
 	refused 125 'mount at /proc/x: /proc is' --mount "$FILES/mine:/proc/x"
@@ -112,9 +112,10 @@ not_allowed() {
 	ln -sfn "$FILES/mine" "$FILES/swap/link"
 	refused 64 'symbolic link' --mount "$FILES/swap/link:/work"
 	rm "$FILES/swap/link"
-	expect_rc 125 "$HST_RUN/bin/hermes-sandbox" --socket "$HST_DIR/run/pool.sock" session open m \
+	expect_rc 77 "$HST_RUN/bin/hermes-sandbox" --socket "$HST_DIR/run/pool.sock" session open m \
 		--mount "$FILES/mine:/work" >"$HST_DIR/out" 2>"$HST_DIR/err"
 	expect_match "root's folders are not mounted" "$(cat "$HST_DIR/err")"
+	expect_eq 3 "$(grep -cE ' REJECTED not_allowed cmd="session open" ' "$HST_DIR/log/sandbox-audit.log")"
 	expect_eq 0 "$(volumes)"
 }
 it_case "what is refused: other places, other people's folders, root" not_allowed
@@ -127,7 +128,7 @@ other_mounts() {
 		setpriv --reuid "$CALLER" --regid "$CALLER" --init-groups --inh-caps=-all --bounding-set=-all \
 		"$HST_RUN/bin/hermes-sandbox" --socket "$HST_DIR/run/pool.sock" session open m --mount "$FILES/two:/work" \
 		>"$HST_DIR/out" 2>"$HST_DIR/err" || rc=$?
-	expect_eq 125 $rc
+	expect_eq 77 $rc
 	expect_match "the caller sees other mounts than this machine's init|not below allowed" "$(cat "$HST_DIR/err")"
 	expect_eq 0 "$(volumes)"
 }

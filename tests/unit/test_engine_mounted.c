@@ -97,14 +97,14 @@ static void check_mount(const char *folder, const char *dst) {
         json_decref(sent);
 }
 
-static void next_is_failed(const char *why) {
+static void next_is_failed(enum engine_error error, const char *why) {
         uint8_t buf[ENGINE_MSG_MAX];
         struct engine_msg m;
         int fd = -1;
 
         next_message(buf, &m, &fd);
         assert_int_equal(m.type, ENGINE_FAILED);
-        assert_int_equal(m.error, ENGINE_E_REFUSED);
+        assert_int_equal(m.error, error);
         if (!strstr(m.text, why))
                 fail_msg("\"%s\" does not say \"%s\"", m.text, why);
         assert_int_equal(fd, -1);
@@ -163,7 +163,7 @@ static void another_folder(void **state) {
                 skip();
         container_begin(in_dir("allowed/b"), "/mnt");
         ask_create(callers_end(in_dir("allowed/a"), "/mnt", UID));
-        next_is_failed("the sandbox has got another folder there");
+        next_is_failed(ENGINE_E_NOT_ALLOWED, "the sandbox has got another folder there");
         /* Destroyed, and nothing is left. */
         while (!t.removed || entries("state/containers") + entries("run") > 0) {
                 struct engine_msg m, list = { .id = (uint32_t)(now_ms() | 1 << 30),
@@ -183,7 +183,7 @@ static void not_there(void **state) {
                 skip();
         container_begin(in_dir("allowed/a"), "/mnt");
         ask_create(callers_end(in_dir("allowed/a"), "/work", UID));
-        next_is_failed("not found in the sandbox");
+        next_is_failed(ENGINE_E_REFUSED, "not found in the sandbox");
 }
 
 /* Refused before the engine hears of it. */
@@ -192,7 +192,7 @@ static void refused(void **state) {
         if (getuid() != 0)
                 skip();
         ask_create(callers_end(in_dir("allowed/a"), "/mnt", 0));
-        next_is_failed("root's folders are not mounted");
+        next_is_failed(ENGINE_E_NOT_ALLOWED, "root's folders are not mounted");
         assert_string_equal(t.create_body, "");
         assert_int_equal(entries("state/containers") + entries("run"), 0);
 }
@@ -202,7 +202,7 @@ static void outside(void **state) {
         if (getuid() != 0)
                 skip();
         ask_create(callers_end(in_dir("run"), "/mnt", UID));
-        next_is_failed("not below allowed_file_paths");
+        next_is_failed(ENGINE_E_NOT_ALLOWED, "not below allowed_file_paths");
         assert_string_equal(t.create_body, "");
         assert_int_equal(entries("state/containers") + entries("run"), 0);
 }
