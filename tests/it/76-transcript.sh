@@ -8,7 +8,7 @@ wait_for 60 it_warm 3
 mkdir "$HST_DIR/bin"
 printf '#!/bin/sh\nexec %q --socket %q "$@"\n' "$HST_RUN/bin/hermes-sandbox" "$HST_DIR/run/pool.sock" \
 	>"$HST_DIR/bin/hermes-sandbox"
-chmod -R a+rX "$HST_DIR/bin"
+chmod -R a+rx "$HST_DIR/bin"
 
 document=$(realpath "${0%/*}/../../README.md")
 play() {
