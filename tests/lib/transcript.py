@@ -25,6 +25,8 @@ FORMS = (
     (r"hermes-sandboxd [0-9.]+", "hermes-sandboxd V"),
     (r"\b\d+(ms|s|us)\b", "TIME"),
     (r"up \d+ s: \d+ commands \(\d+ warm\)", "up N s: N commands (N warm)"),
+    # Uids, gids, times in microseconds.
+    (r"\b\d{3,}\b", "N"),
     # Columns are as wide as what stands in them.
     (r" +", " "),
 )
