@@ -10,6 +10,7 @@ DESTDIR ?=
 BUILD ?= build
 LIBEXEC := $(PREFIX)/libexec/hermes-sandbox
 VERSION := $(shell sed -n '1s/.*(\(.*\)).*/\1/p' debian/changelog)
+BUILD_YEAR := $(shell sed -n '/^ -- /{s/.*, .. ... \([0-9]\{4\}\) .*/\1/p;q}' debian/changelog)
 
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 USERUNITDIR ?= $(PREFIX)/lib/systemd/user
@@ -20,7 +21,8 @@ LDFLAGS ?=
 WERROR ?= -Werror
 WARN := -Wall -Wextra $(WERROR) -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 \
         -Wimplicit-fallthrough -Wundef -Wpointer-arith -Wwrite-strings
-BASE := -std=gnu17 -D_GNU_SOURCE -Isrc -DVERSION='"$(VERSION)"' -DLIBEXEC='"$(LIBEXEC)"' -MMD -MP $(WARN)
+BASE := -std=gnu17 -D_GNU_SOURCE -Isrc -DVERSION='"$(VERSION)"' -DLIBEXEC='"$(LIBEXEC)"' -DBUILD_YEAR=$(BUILD_YEAR) \
+        -MMD -MP $(WARN)
 HARDEN := -fstack-protector-strong -fstack-clash-protection -ftrivial-auto-var-init=zero
 # clang before 16 takes the same flag only with this one beside it.
 HARDEN += $(shell $(CC) --version 2>/dev/null | grep -qE 'clang version 1[0-5]\.' && \
@@ -57,7 +59,8 @@ endif
 pkg = $(shell pkg-config --$(1) $(2) 2>/dev/null)
 
 # program        folder of its own sources   others it takes            libraries
-PROGRAMS := hermes-sandboxd hermes-engined hermes-sandbox-config hermes-sandbox-audit hermes-docker-enable supervisor agent \
+PROGRAMS := hermes-sandboxd hermes-engined hermes-sandbox-config hermes-sandbox-audit hermes-sandbox-doctor \
+        hermes-docker-enable supervisor agent \
         hermes-sandbox
 
 hermes-sandboxd_LIBS       = $(call pkg,libs,yaml-0.1 audit libsystemd nettle)
@@ -66,6 +69,7 @@ hermes-sandbox-config_LIBS = $(call pkg,libs,yaml-0.1 nettle)
 # The one that a caller can make run as root: these two, and nothing of ours but its own folder.
 hermes-docker-enable_LIBS  = $(call pkg,libs,audit libcap-ng)
 hermes-sandbox-audit_LIBS  = $(call pkg,libs,auparse nettle)
+hermes-sandbox-doctor_LIBS = $(call pkg,libs,libcurl jansson yaml-0.1 audit auparse nettle)
 
 .PHONY: all check check-unit check-it check-priv check-long check-pkg check-vm asan asan-run lint format fuzz fuzzers fuzzers-here bench deb try install clean
 all: $(PROGRAMS:%=$(BUILD)/%)
@@ -100,6 +104,8 @@ $(BUILD)/hermes-docker-enable: $(call glibc_objs,helper)
 	$(CC) $(GLIBC_LINK) $(LDFLAGS) -o $@ $^ $(hermes-docker-enable_LIBS)
 $(BUILD)/hermes-sandbox-audit: $(call glibc_objs,cli/audit) $(COMMON_GLIBC)
 	$(CC) $(GLIBC_LINK) $(LDFLAGS) -o $@ $^ $(hermes-sandbox-audit_LIBS)
+$(BUILD)/hermes-sandbox-doctor: $(call glibc_objs,cli/doctor config) $(COMMON_GLIBC)
+	$(CC) $(GLIBC_LINK) $(LDFLAGS) -o $@ $^ $(hermes-sandbox-doctor_LIBS)
 $(BUILD)/supervisor: $(call glibc_objs,supervisor) $(BUILD)/glibc/common/errmsg.o
 	$(CC) $(GLIBC_LINK) $(LDFLAGS) -o $@ $^
 # Sorted: what the agent writes to all the time stands together (agent/agent.h).
@@ -114,7 +120,7 @@ $(BUILD)/hermes-sandbox: $(call musl_objs,cli cli/files) $(COMMON_MUSL)
 # --- tests -------------------------------------------------------------------------------------------
 UNIT := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))
 TEST_LIBS = $(call pkg,libs,cmocka libcurl yaml-0.1 jansson libsystemd audit auparse nettle libcap-ng)
-TEST_OBJS = $(call lib_objs,common config engine manager agent cli cli/files cli/audit supervisor helper)
+TEST_OBJS = $(call lib_objs,common config engine manager agent cli cli/files cli/audit cli/doctor supervisor helper)
 $(BUILD)/libundertest.a: $(TEST_OBJS)
 	@rm -f $@
 	ar rcs $@ $^

@@ -49,7 +49,7 @@ analyze() {
 	local f rc=0
 	for f in "${c_files[@]}"; do
 		case $f in src/*) ;; *) continue ;; esac
-		gcc -std=gnu17 -D_GNU_SOURCE -Isrc -DVERSION='""' -DLIBEXEC='""' -O0 -fanalyzer \
+		gcc -std=gnu17 -D_GNU_SOURCE -Isrc -DVERSION='""' -DLIBEXEC='""' -DBUILD_YEAR=2026 -O0 -fanalyzer \
 			-Wno-analyzer-malloc-leak -Wno-analyzer-mismatching-deallocation -Werror -c -o /dev/null "$f" || rc=1
 	done
 	return $rc
@@ -58,7 +58,7 @@ analyze() {
 with_clang() {
 	local f rc=0
 	for f in "${c_files[@]}"; do
-		clang -std=gnu17 -D_GNU_SOURCE -Isrc -Itests -DVERSION='""' -DLIBEXEC='""' -Wall -Wextra -Werror \
+		clang -std=gnu17 -D_GNU_SOURCE -Isrc -Itests -DVERSION='""' -DLIBEXEC='""' -DBUILD_YEAR=2026 -Wall -Wextra -Werror \
 			-fsyntax-only "$f" || rc=1
 	done
 	return $rc

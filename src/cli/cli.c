@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 
 static int run_config(const struct cli *c, int argc, char **argv);
 static int run_audit(const struct cli *c, int argc, char **argv);
+static int run_doctor(const struct cli *c, int argc, char **argv);
 static int run_version(const struct cli *c, int argc, char **argv);
 static int run_help(const struct cli *c, int argc, char **argv);
 
@@ -60,6 +62,22 @@ static const struct cli_command audit_command = {
         .run = run_audit,
 };
 
+static const struct cli_command doctor_command = {
+        .name = "doctor",
+        .group = CLI_ADMINISTER,
+        .summary = "what is wrong with this machine, and what mends it",
+        .help = "usage: hermes-sandbox doctor [--json] [--root DIR]\n"
+                "\n"
+                "Looks at all that the sandbox needs: engine, accounts, sockets, limits, images, audit,\n"
+                "disk, clock. One line for each: ok, warning or failure, and the command that mends it;\n"
+                "exit status 1 when something fails. Some things only root can see.\n"
+                "\n"
+                "examples:\n"
+                "  sudo hermes-sandbox doctor\n"
+                "  sudo hermes-sandbox doctor --json | jq -r '.[] | select(.result != \"ok\").mend'\n",
+        .run = run_doctor,
+};
+
 static const struct cli_command version_command = {
         .name = "version",
         .group = CLI_ADMINISTER,
@@ -82,8 +100,8 @@ static const struct cli_command *const commands[] = {
         &cli_wait_command,  &cli_kill_command,    &cli_cp_command,     &cli_cat_command,
         &cli_ls_command,    &cli_rm_command,      &cli_status_command, &cli_top_command,
         &cli_stats_command, &cli_metrics_command, &cli_logs_command,   &cli_start_command,
-        &cli_stop_command,  &config_command,      &audit_command,      &version_command,
-        &help_command,
+        &cli_stop_command,  &config_command,      &audit_command,      &doctor_command,
+        &version_command,   &help_command,
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
@@ -208,6 +226,16 @@ static int run_config(const struct cli *c, int argc, char **argv) {
 static int run_audit(const struct cli *c, int argc, char **argv) {
         (void)argc;
         return run_program(c, "hermes-sandbox-audit", argv);
+}
+
+/* It finds the manager as we do, but for --socket, which is an option of ours. */
+static int run_doctor(const struct cli *c, int argc, char **argv) {
+        (void)argc;
+        if (c->socket && setenv("HERMES_SANDBOX_SOCKET", c->socket, 1) < 0) {
+                cli_error("doctor: %s", strerror(errno));
+                return EXIT_OS;
+        }
+        return run_program(c, "hermes-sandbox-doctor", argv);
 }
 
 enum { OPT_HELP, OPT_VERSION, OPT_SOCKET };

@@ -1,0 +1,126 @@
+/* What the sandboxes have: the layers that the manager tells of, and an image for each profile. */
+#include "cli/doctor/doctor.h"
+
+#include <string.h>
+
+#define IMAGE_MS 200
+
+/* How bad each state of a layer is. Some states are a profile's own choice. */
+static const struct {
+        const char *layer, *check;
+        enum doctor_result degraded, disabled, unsupported;
+        const char *mend;
+} layers[] = {
+        { "limits", "limits", DOCTOR_WARNING, DOCTOR_FAILURE, DOCTOR_FAILURE,
+          "boot the kernel with: cgroup_enable=memory swapaccount=1" },
+        { "seccomp", "seccomp", DOCTOR_WARNING, DOCTOR_FAILURE, DOCTOR_FAILURE,
+          "take seccomp-profile out of /etc/docker/daemon.json and run: sudo systemctl restart docker" },
+        { "apparmor", "apparmor", DOCTOR_WARNING, DOCTOR_WARNING, DOCTOR_WARNING,
+          "sudo apt-get install apparmor, and boot the kernel with: apparmor=1 security=apparmor" },
+        { "namespaces", "userns", DOCTOR_WARNING, DOCTOR_FAILURE, DOCTOR_FAILURE,
+          "keep that uid for the sandboxes alone: see check uid" },
+        { "capabilities", "capabilities", DOCTOR_WARNING, DOCTOR_FAILURE, DOCTOR_FAILURE,
+          "hermes-sandbox status" },
+        { "rootfs", "rootfs", DOCTOR_WARNING, DOCTOR_WARNING, DOCTOR_WARNING,
+          "set read_only: true in the profile (sandbox.yaml(5))" },
+        { "network", "network", DOCTOR_OK, DOCTOR_OK, DOCTOR_OK, NULL },
+        { "audit", "audit", DOCTOR_WARNING, DOCTOR_WARNING, DOCTOR_WARNING,
+          "sudo apt-get install auditd, and run: sudo hermes-sandbox stop && sudo hermes-sandbox start" },
+};
+#define N_LAYERS (sizeof(layers) / sizeof(layers[0]))
+
+static void say_layer(struct doctor *d, size_t i, const char *profile, const json_t *layer) {
+        const char *state = doctor_json_str(layer, "state");
+        enum doctor_result r = strcmp(state, "active") == 0     ? DOCTOR_OK
+                               : strcmp(state, "degraded") == 0 ? layers[i].degraded
+                               : strcmp(state, "disabled") == 0 ? layers[i].disabled
+                                                                : layers[i].unsupported;
+
+        doctor_say(d, r, r == DOCTOR_OK ? NULL : layers[i].mend, "profile %s: %s", profile,
+                   doctor_json_str(layer, "why"));
+}
+
+void check_layers(struct doctor *d) {
+        const json_t *pools = json_object_get(d->status, "pools"), *p, *of, *layer;
+        const char *own = d->check;
+        bool any = false;
+        size_t i, j;
+
+        for (i = 0; i < N_LAYERS; i++) {
+                d->check = layers[i].check;
+                json_array_foreach(pools, j, p) {
+                        of = json_object_get(p, "layers");
+                        layer = json_object_get(of, layers[i].layer);
+                        if (!layer)
+                                continue;
+                        any = true;
+                        say_layer(d, i, doctor_json_str(p, "profile"), layer);
+                }
+        }
+        d->check = own;
+        if (!any)
+                doctor_say(d, DOCTOR_WARNING, "hermes-sandbox status",
+                           "limits, seccomp, AppArmor, user namespaces: not known until %s",
+                           d->status ? "a sandbox is warm" : "the manager answers");
+}
+
+/* --- images ---------------------------------------------------------------------------------------- */
+
+static void ask_engine(struct doctor *d, const struct config_profile *p) {
+        char path[512], socket[PATH_MAX], mend[400];
+        json_t *reply = NULL;
+        struct errmsg e;
+        long http;
+
+        /* A name of an image has no character that means something else in a path. */
+        snprintf(path, sizeof(path), "/images/%s/json", p->image);
+        snprintf(mend, sizeof(mend), "sudo hermes-sandbox image pull %s", p->image);
+        if (d->probes->engine(doctor_path(d, doctor_engine_socket(d), socket), path,
+                              doctor_until(d, IMAGE_MS), &http, &reply, &e) < 0)
+                doctor_say(d, DOCTOR_WARNING, DOCTOR_AS_ROOT, "profile %s: %s", p->name, e.text);
+        else if (http == 200)
+                doctor_say(d, DOCTOR_OK, NULL, "profile %s: %s is there", p->name, p->image);
+        else if (http == 404)
+                doctor_say(d, DOCTOR_FAILURE, mend, "profile %s: the engine has no image %s", p->name,
+                           p->image);
+        else
+                doctor_say(d, DOCTOR_WARNING, "hermes-sandbox status",
+                           "profile %s: the engine answers with status %ld for image %s: %s", p->name,
+                           http, p->image, doctor_json_str(reply, "message"));
+        json_decref(reply);
+}
+
+/* A sandbox that is warm was made of its image. */
+static bool is_warm(const struct doctor *d, const char *profile) {
+        const json_t *p;
+        size_t i;
+
+        json_array_foreach(json_object_get(d->status, "pools"), i,
+                           p) if (strcmp(doctor_json_str(p, "profile"), profile) ==
+                                  0) return json_integer_value(json_object_get(p, "warm")) > 0;
+        return false;
+}
+
+void check_images(struct doctor *d) {
+        for (size_t i = 0; d->config && i < d->config->n_profiles; i++) {
+                const struct config_profile *p = &d->config->profiles[i];
+                char what[400];
+
+                if (d->version) {
+                        ask_engine(d, p);
+                } else if (is_warm(d, p->name)) {
+                        doctor_say(d, DOCTOR_OK, NULL, "profile %s: sandboxes of %s are warm", p->name,
+                                   p->image);
+                } else if (d->uid != 0) {
+                        snprintf(what, sizeof(what), "profile %s: %s", p->name, p->image);
+                        doctor_say_needs_root(d, what);
+                } else {
+                        doctor_say(d, DOCTOR_WARNING, DOCTOR_AS_ROOT,
+                                   "profile %s: whether %s is there is not known without an engine",
+                                   p->name, p->image);
+                }
+        }
+        if (!d->config)
+                doctor_say(d, DOCTOR_WARNING, "hermes-sandbox config check",
+                           "which images are needed is not known without a configuration");
+}
