@@ -22,7 +22,7 @@ _hermes_sandbox_value() {
 	esac
 	case $1 in
 	--socket | --script | --log | --trail | --manager) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
-	--config-dir) mapfile -t COMPREPLY < <(compgen -d -- "$2") ;;
+	--config-dir | --root) mapfile -t COMPREPLY < <(compgen -d -- "$2") ;;
 	--session) mapfile -t COMPREPLY < <(compgen -W "$(_hermes_sandbox_sessions)" -- "$2") ;;
 	--mount) mapfile -t COMPREPLY < <(compgen -d -S : -- "$2") && compopt -o nospace 2>/dev/null ;;
 	--offset | --stdout-offset | --stderr-offset) mapfile -t COMPREPLY < <(compgen -W 'end' -- "$2") ;;
@@ -33,7 +33,7 @@ _hermes_sandbox_value() {
 	-w | --workdir | --timeout | --exec | --ttl | --label | --max-size) COMPREPLY=() ;;
 	*) return 1 ;;
 	esac
-	case $1 in --socket | --script | --log | --trail | --manager | --config-dir) compopt -o filenames 2>/dev/null ;; esac
+	case $1 in --socket | --script | --log | --trail | --manager | --config-dir | --root) compopt -o filenames 2>/dev/null ;; esac
 	return 0
 }
 
@@ -69,6 +69,7 @@ _hermes_sandbox_options() {
 		echo '--help -h --since --until --user --session --exec --failed --summary --json --full --verify'
 		echo '--log --trail --account --manager'
 		;;
+	doctor) echo '--help -h --json --root --socket' ;;
 	*) echo '--help -h' ;;
 	esac
 }
@@ -81,7 +82,7 @@ _hermes_sandbox_remote() {
 
 _hermes_sandbox() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command='' operand=0 i
-	local commands='exec session ps attach wait kill cp cat ls rm status top stats metrics logs start stop config audit version help'
+	local commands='exec session ps attach wait kill cp cat ls rm status top stats metrics logs start stop config audit doctor version help'
 
 	COMPREPLY=()
 	# bash breaks --option=value into three words.

@@ -68,7 +68,7 @@ function __hermes_sandbox_command
 end
 
 complete -c hermes-sandbox -f
-complete -c hermes-sandbox -s h -l help -d 'help' -n '__hermes_sandbox_bare; or __hermes_sandbox_is exec session ps attach wait kill cp cat ls rm status top stats metrics logs start stop config audit version help'
+complete -c hermes-sandbox -s h -l help -d 'help' -n '__hermes_sandbox_bare; or __hermes_sandbox_is exec session ps attach wait kill cp cat ls rm status top stats metrics logs start stop config audit doctor version help'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -l version -d 'print the version'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -l socket -rF -d 'socket of the manager'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a exec -d 'run a command in a sandbox'
@@ -90,6 +90,7 @@ complete -c hermes-sandbox -n __hermes_sandbox_bare -a start -d 'start the manag
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a stop -d 'stop them (root)'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a config -d 'check the configuration, or show what is in force'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a audit -d 'who ran what, and what was refused; check the trails'
+complete -c hermes-sandbox -n __hermes_sandbox_bare -a doctor -d 'what is wrong with this machine, and what mends it'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a version -d 'print the version'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a help -d 'the list of commands, or help for one'
 
@@ -171,5 +172,8 @@ complete -c hermes-sandbox -n '__hermes_sandbox_is audit' -l log -rF -d 'log in 
 complete -c hermes-sandbox -n '__hermes_sandbox_is audit' -l trail -rF -d 'readable trail to verify'
 complete -c hermes-sandbox -n '__hermes_sandbox_is audit' -l account -x -a '(__fish_complete_users)' -d 'account of the manager'
 complete -c hermes-sandbox -n '__hermes_sandbox_is audit' -l manager -rF -d 'program of the manager'
+complete -c hermes-sandbox -n '__hermes_sandbox_is doctor' -l json -d 'an array of objects'
+complete -c hermes-sandbox -n '__hermes_sandbox_is doctor' -l root -xa '(__fish_complete_directories)' -d 'another tree to look at'
+complete -c hermes-sandbox -n '__hermes_sandbox_is doctor' -l socket -rF -d 'socket of the manager'
 
-complete -c hermes-sandbox -n '__hermes_sandbox_is help' -a 'exec session ps attach wait kill cp cat ls rm status top stats metrics logs start stop config audit version help'
+complete -c hermes-sandbox -n '__hermes_sandbox_is help' -a 'exec session ps attach wait kill cp cat ls rm status top stats metrics logs start stop config audit doctor version help'

@@ -119,6 +119,7 @@ options() {
 		case $1 in
 		config) "$BUILD/hermes-sandbox-config" --help ;;
 		audit) "$BUILD/hermes-sandbox-audit" --help ;;
+		doctor) "$BUILD/hermes-sandbox-doctor" --help ;;
 		esac
 	} | sed '/^examples:/,/^$/d' |
 		{ grep -oE '^  +(-[a-z]|--[a-z-]+)( [A-Z]+)?(, (-[a-z]|--[a-z-]+)( [A-Z]+)?)*|\[--?[a-z-]+|config [a-z]+ \[--[a-z-]+' || true; } |
