@@ -112,7 +112,8 @@ static void judged(void **state) {
                 { "CVE-2024-41110", "20.10.24+dfsg1", "20.10.24+dfsg1-1", ESCAPE_OPEN,
                   "20.10.24+dfsg1-1+deb12u1" },
                 { "CVE-2024-41110", "25.0.5", NULL, ESCAPE_OPEN, "25.0.6" },
-                { "CVE-2024-41110", "26.0.3", NULL, ESCAPE_OPEN, "26.1.5" },
+                { "CVE-2024-41110", "26.0.3", NULL, ESCAPE_FIXED, NULL },
+                { "CVE-2024-41110", "26.1.4", NULL, ESCAPE_OPEN, "26.1.5" },
                 { "CVE-2024-41110", "27.1.1", NULL, ESCAPE_FIXED, NULL },
                 { "CVE-2026-34040", "29.3.0", NULL, ESCAPE_OPEN, "29.3.1" },
                 { "CVE-2026-34040", "29.3.1", NULL, ESCAPE_FIXED, NULL },
@@ -152,7 +153,7 @@ static void table(void **state) {
 
                 assert_int_equal(2, sscanf(x->id, "CVE-%4u-%u", &year, &number));
                 assert_non_null(x->ranges[0].fixed);
-                for (size_t j = 0; j < 8 && x->ranges[j].fixed; j++) {
+                for (size_t j = 0; j < 10 && x->ranges[j].fixed; j++) {
                         const char *from = strcmp(x->ranges[j].from, "0") == 0 ? "0.1"
                                                                                : x->ranges[j].from;
 

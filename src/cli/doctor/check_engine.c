@@ -46,8 +46,7 @@ static void broker(struct doctor *d) {
 
 void check_manager(struct doctor *d) {
         const char *version = doctor_json_str(d->status, "version");
-        const json_t *p;
-        size_t i;
+        const json_t *pools, *p;
 
         if (!d->status) {
                 doctor_say(d, DOCTOR_FAILURE,
@@ -64,7 +63,9 @@ void check_manager(struct doctor *d) {
         else
                 doctor_say(d, DOCTOR_OK, NULL, "hermes-sandboxd %s answers", version);
         broker(d);
-        json_array_foreach(json_object_get(d->status, "pools"), i, p) pool(d, p);
+        pools = json_object_get(d->status, "pools");
+        for (size_t i = 0; (p = json_array_get(pools, i)); i++)
+                pool(d, p);
 }
 
 /* --- the engine ------------------------------------------------------------------------------------ */
@@ -95,13 +96,11 @@ struct program {
 };
 
 static bool component_version(const json_t *version, const char *name, char *buf, size_t cap) {
-        const json_t *c;
-        size_t i;
+        const json_t *list = json_object_get(version, "Components"), *c;
 
-        json_array_foreach(json_object_get(version, "Components"), i,
-                           c) if (strcmp(doctor_json_str(c, "Name"), name) ==
-                                  0) return snprintf(buf, cap, "%s", doctor_json_str(c, "Version")) <
-                (int)cap;
+        for (size_t i = 0; (c = json_array_get(list, i)); i++)
+                if (strcmp(doctor_json_str(c, "Name"), name) == 0)
+                        return snprintf(buf, cap, "%s", doctor_json_str(c, "Version")) < (int)cap;
         return false;
 }
 

@@ -44,11 +44,10 @@ void check_layers(struct doctor *d) {
         const json_t *pools = json_object_get(d->status, "pools"), *p, *of, *layer;
         const char *own = d->check;
         bool any = false;
-        size_t i, j;
 
-        for (i = 0; i < N_LAYERS; i++) {
+        for (size_t i = 0; i < N_LAYERS; i++) {
                 d->check = layers[i].check;
-                json_array_foreach(pools, j, p) {
+                for (size_t j = 0; (p = json_array_get(pools, j)); j++) {
                         of = json_object_get(p, "layers");
                         layer = json_object_get(of, layers[i].layer);
                         if (!layer)
@@ -92,12 +91,11 @@ static void ask_engine(struct doctor *d, const struct config_profile *p) {
 
 /* A sandbox that is warm was made of its image. */
 static bool is_warm(const struct doctor *d, const char *profile) {
-        const json_t *p;
-        size_t i;
+        const json_t *pools = json_object_get(d->status, "pools"), *p;
 
-        json_array_foreach(json_object_get(d->status, "pools"), i,
-                           p) if (strcmp(doctor_json_str(p, "profile"), profile) ==
-                                  0) return json_integer_value(json_object_get(p, "warm")) > 0;
+        for (size_t i = 0; (p = json_array_get(pools, i)); i++)
+                if (strcmp(doctor_json_str(p, "profile"), profile) == 0)
+                        return json_integer_value(json_object_get(p, "warm")) > 0;
         return false;
 }
 

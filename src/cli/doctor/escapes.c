@@ -62,7 +62,7 @@ const struct escape escapes[] = {
           "docker cp loads a library of the container",
           { { "19.03.0", "19.03.1" } },
           { NULL } },
-        /* The last affected ones in the record, of 26.1 in GHSA-v23v-6jw2-98fq; docker.io's changelog,
+        /* The last affected ones in the record, of 26.1 in GO-2024-3005 at osv.dev; docker.io's changelog,
          * 20.10.24+dfsg1-1+deb12u1. */
         { "CVE-2024-41110",
           ESCAPE_ENGINE,
@@ -73,7 +73,8 @@ const struct escape escapes[] = {
             { "23.0.0", "23.0.15" },
             { "24.0.0", "24.0.10" },
             { "25.0.0", "25.0.6" },
-            { "26.0.0", "26.1.5" },
+            { "26.0.0", "26.0.3" },
+            { "26.1.0", "26.1.5" },
             { "27.0.0", "27.1.1" } },
           { "20.10.24+dfsg1-1+deb12u1" } },
         /* "< 29.3.1", GHSA-x744-4wpc-v9h2; changelog, 26.1.5+dfsg1-9+deb13u1. */

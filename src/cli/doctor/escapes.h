@@ -17,7 +17,7 @@ struct escape {
         /* A sandbox's own command can try it; else it takes a call of the API that hermes-sandbox never makes. */
         bool from_inside;
         const char *what;
-        struct escape_range ranges[8]; /* upstream's, up to the first without @fixed */
+        struct escape_range ranges[10]; /* upstream's, up to the first without @fixed */
         const char *debian[4]; /* Debian's versions that have the fix at an older upstream number */
 };
 
