@@ -78,7 +78,7 @@ static void caller_in_docker(void **state) {
         /* It was taken away, and the login has it still. */
         rig_put("/etc/group", GROUP DOCKER_GROUP "\n");
         rig_run("docker-group", check_docker_group);
-        rig_says(DOCTOR_WARNING, "this login still has group docker", "log out");
+        rig_says(DOCTOR_WARNING, "this login still has group docker", "logout");
         rig_n(2);
         rig.groups[0] = 994;
         rig_run("docker-group", check_docker_group);

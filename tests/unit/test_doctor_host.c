@@ -55,10 +55,10 @@ static void audit_log(void **state) {
         rig_put(CONF,
                 "# max_log_file_action = keep_logs\nnum_logs = 3\nmax_log_file = 6\nmax_log_file_action = ROTATE\n");
         rig_run("audit-log", check_audit_log);
-        rig_says(DOCTOR_WARNING, "behind 3 files of 6 MiB", "keep_logs");
+        rig_says(DOCTOR_WARNING, "behind 3 files of 6 MiB", "KEEP_LOGS");
         rig_put(CONF, "num_logs = 3\n");
         rig_run("audit-log", check_audit_log);
-        rig_says(DOCTOR_WARNING, "ROTATE", "keep_logs");
+        rig_says(DOCTOR_WARNING, "ROTATE", "KEEP_LOGS");
         rig_put(CONF, "Max_Log_File_Action=keep_logs\n");
         rig_run("audit-log", check_audit_log);
         rig_says(DOCTOR_OK, "max_log_file_action is keep_logs", NULL);
@@ -84,10 +84,10 @@ static void audit_record(void **state) {
         rig_says(DOCTOR_OK, "found in /elsewhere/audit.log", NULL);
         rig.write_r = -EPERM;
         rig_run("audit-record", check_audit_record);
-        rig_says(DOCTOR_WARNING, "takes no record", "CAP_AUDIT_WRITE");
+        rig_says(DOCTOR_WARNING, "takes no record", "outside of a container");
         required();
         rig_run("audit-record", check_audit_record);
-        rig_says(DOCTOR_FAILURE, "takes no record", "CAP_AUDIT_WRITE");
+        rig_says(DOCTOR_FAILURE, "takes no record", "outside of a container");
         rig.d.uid = 1000;
         rig_run("audit-record", check_audit_record);
         rig_says(DOCTOR_WARNING, "needs root", "sudo hermes-sandbox doctor");
@@ -114,8 +114,8 @@ static void uid(void **state) {
         rig_put("/proc/79/status", text);
         rig_put("/etc/passwd", PASSWD "eve:x:10000:10000::/:/bin/sh\n");
         rig_run("uid", check_uid);
-        rig_says(DOCTOR_WARNING, "process 79", "sandbox.yaml(5)");
-        rig_says(DOCTOR_WARNING, "account eve", "sandbox.yaml(5)");
+        rig_says(DOCTOR_WARNING, "process 79", "a uid and gid that nobody has");
+        rig_says(DOCTOR_WARNING, "account eve", "a uid and gid that nobody has");
         rig_n(2);
         /* Each uid of the profiles, once. */
         rig_put("/etc/hermes-sandbox/sandbox.yaml",

@@ -122,7 +122,8 @@ static unsigned person(struct doctor *d, const struct passwd *pw, bool uses_sand
         if (strcmp(pw->pw_name, DOCTOR_BROKER) == 0 || strcmp(pw->pw_name, DOCTOR_MANAGER) == 0 ||
             pw->pw_uid == 0)
                 return 0;
-        snprintf(mend, sizeof(mend), "sudo gpasswd -d %.300s " DOCKER ", and log in anew", pw->pw_name);
+        snprintf(mend, sizeof(mend), "sudo gpasswd -d %.300s " DOCKER " # then log in anew",
+                 pw->pw_name);
         if (uses_sandbox)
                 doctor_say(
                         d, DOCTOR_WARNING, mend,
@@ -171,7 +172,7 @@ static unsigned people(struct doctor *d, const struct members *docker) {
         if (f)
                 fclose(f);
         if (stale)
-                doctor_say(d, DOCTOR_WARNING, "log out and in again, and restart the agent",
+                doctor_say(d, DOCTOR_WARNING, "logout # and in again; then restart the agent",
                            "this login still has group " DOCKER ", and with it root");
         return n + stale;
 }

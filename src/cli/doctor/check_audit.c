@@ -17,7 +17,11 @@
 #define AUDIT_LOG "/var/log/audit/audit.log"
 #define FOUND_MS 600
 #define STEP_US 5000
-#define TO_INSTALL "sudo apt-get install auditd (without systemd: sudo auditd)"
+#define TO_INSTALL "sudo apt-get install auditd # without systemd: sudo auditd"
+
+#define TO_KEEP                                                                                \
+        "sudo sed -i 's/^max_log_file_action.*/max_log_file_action = KEEP_LOGS/' " AUDITD_CONF \
+        " && sudo pkill -HUP -x auditd # and see space_left_action"
 
 /* Without a kernel trail no command runs only where the config says so. */
 static enum doctor_result severity(const struct doctor *d) {
@@ -52,7 +56,8 @@ static bool state(struct doctor *d, struct doctor_audit *ret) {
         }
         if (d->probes->audit_state(doctor_until(d, FOUND_MS), ret, &e) == 0)
                 return true;
-        doctor_say(d, severity(d), "boot a kernel with audit, outside of a container", "%s", e.text);
+        doctor_say(d, severity(d), DOCTOR_AS_ROOT " # outside of a container, on a kernel with audit",
+                   "%s", e.text);
         return false;
 }
 
@@ -106,9 +111,7 @@ void check_audit_log(struct doctor *d) {
         setting(d, "num_logs", logs, sizeof(logs));
         /* auditd.conf(5): ROTATE where nothing is said. */
         if (!action[0] || strcasecmp(action, "rotate") == 0)
-                doctor_say(d, DOCTOR_WARNING,
-                           "set max_log_file_action = keep_logs in " AUDITD_CONF
-                           " and run: sudo pkill -HUP -x auditd",
+                doctor_say(d, DOCTOR_WARNING, TO_KEEP,
                            "max_log_file_action is ROTATE: a flood of records washes older ones away, "
                            "behind %s files of %s MiB",
                            logs[0] ? logs : "5", size[0] ? size : "8");
@@ -188,8 +191,8 @@ static bool wait_for(struct doctor *d, const char *path, FILE **f, off_t at, con
                                 fclose(*f);
                                 *f = next;
                                 at = 0;
+                                continue;
                         }
-                        continue;
                 }
                 usleep(STEP_US);
         }
@@ -202,21 +205,22 @@ static void there_and_back(struct doctor *d, const char *path, const char *shown
         int64_t begin;
         off_t at;
 
-        if (getrandom(&random, sizeof(random), 0) != sizeof(random) || fseeko(*f, 0, SEEK_END) < 0)
+        if (getrandom(&random, sizeof(random), 0) != sizeof(random) || fseeko(*f, 0, SEEK_END) < 0) {
+                doctor_say(d, DOCTOR_WARNING, DOCTOR_AS_ROOT, "%s: %s", shown, strerror(errno));
                 return;
+        }
         at = ftello(*f);
         snprintf(id, sizeof(id), "%016llx", (unsigned long long)random);
         snprintf(fields, sizeof(fields), "op=doctor doctor=%s", id);
         begin = doctor_now_ms();
         if (d->probes->audit_write(fields, &e) < 0)
-                doctor_say(d, severity(d), "run it with CAP_AUDIT_WRITE, outside of a container", "%s",
-                           e.text);
+                doctor_say(d, severity(d), DOCTOR_AS_ROOT " # outside of a container", "%s", e.text);
         else if (wait_for(d, path, f, at, id))
                 doctor_say(d, DOCTOR_OK, NULL, "a record was written, and found in %s after %d ms",
                            shown, (int)(doctor_now_ms() - begin));
         else
                 doctor_say(d, severity(d),
-                           "see write_logs and log_file in " AUDITD_CONF " and run: sudo auditctl -s",
+                           "sudo auditctl -s && sudo grep -E 'write_logs|log_file' " AUDITD_CONF,
                            "a record was written, and is not in %s", shown);
 }
 

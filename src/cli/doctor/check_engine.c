@@ -10,7 +10,7 @@
 #include "common/escape.h"
 
 #define TO_START "sudo hermes-sandbox start"
-#define TO_START_ENGINE "sudo systemctl start docker (without systemd: sudo dockerd &)"
+#define TO_START_ENGINE "sudo systemctl start docker # without systemd: sudo dockerd &"
 #define TO_ENABLE "sudo hermes-docker-enable"
 #define TRACKER "https://security-tracker.debian.org/tracker/source-package/"
 
@@ -51,7 +51,7 @@ void check_manager(struct doctor *d) {
         if (!d->status) {
                 doctor_say(d, DOCTOR_FAILURE,
                            d->status_errno == -EACCES ? "sudo usermod -aG " DOCTOR_GROUP
-                                                        " USER, and log in anew"
+                                                        " $(id -un) # then log in anew"
                                                       : TO_START,
                            "%s", d->status_error.text);
                 return;

@@ -83,8 +83,7 @@ void check_sockets(struct doctor *d) {
                 { "/run/hermes-sandbox-engine/engine.sock", DOCTOR_BROKER, DOCTOR_BROKER, DOCTOR_MANAGER,
                   RESTART },
                 { doctor_engine_socket(d), "root", "root", "docker",
-                  "sudo systemctl restart docker.socket docker (see \"hosts\" and \"group\" in "
-                  "/etc/docker/daemon.json)" },
+                  "sudo systemctl restart docker.socket docker # see hosts and group in /etc/docker/daemon.json" },
         };
 
         for (size_t i = 0; i < sizeof(sockets) / sizeof(sockets[0]); i++)

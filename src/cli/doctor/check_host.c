@@ -85,8 +85,8 @@ static bool account_of(struct doctor *d, uid_t uid, const char *mend) {
 }
 
 void check_uid(struct doctor *d) {
-        static const char mend[] = "set user to a uid that nobody has, such as \"64000:64000\" "
-                                   "(sandbox.yaml(5))";
+        static const char mend[] =
+                "sudoedit /etc/hermes-sandbox/sandbox.yaml # user: a uid and gid that nobody has";
 
         for (size_t i = 0; d->config && i < d->config->n_profiles; i++) {
                 uid_t uid = d->config->profiles[i].uid;
@@ -146,8 +146,9 @@ void check_disk(struct doctor *d) {
         disk(d, *root == '/' ? root : "/var/lib/docker", "the engine's images and containers",
              "sudo docker system prune");
         disk(d, "/var/log/hermes-sandbox", "the readable trail",
-             "see logging.backup_count and logging.max_size_mb in sandbox.yaml(5)");
-        disk(d, "/var/log/audit", "the kernel's trail", "move older logs to another machine");
+             "sudoedit /etc/hermes-sandbox/sandbox.yaml # logging.backup_count, logging.max_size_mb");
+        disk(d, "/var/log/audit", "the kernel's trail",
+             "sudo ls -l /var/log/audit # move older logs to another machine");
 }
 
 /* --- clock ----------------------------------------------------------------------------------------- */

@@ -12,20 +12,19 @@ static const struct {
         const char *mend;
 } layers[] = {
         { "limits", "limits", DOCTOR_WARNING, DOCTOR_FAILURE, DOCTOR_FAILURE,
-          "boot the kernel with: cgroup_enable=memory swapaccount=1" },
+          "sudoedit /etc/default/grub && sudo update-grub # boot with cgroup_enable=memory swapaccount=1" },
         { "seccomp", "seccomp", DOCTOR_WARNING, DOCTOR_FAILURE, DOCTOR_FAILURE,
-          "take seccomp-profile out of /etc/docker/daemon.json and run: sudo systemctl restart docker" },
+          "sudoedit /etc/docker/daemon.json && sudo systemctl restart docker # without seccomp-profile" },
         { "apparmor", "apparmor", DOCTOR_WARNING, DOCTOR_WARNING, DOCTOR_WARNING,
-          "sudo apt-get install apparmor, and boot the kernel with: apparmor=1 security=apparmor" },
-        { "namespaces", "userns", DOCTOR_WARNING, DOCTOR_FAILURE, DOCTOR_FAILURE,
-          "keep that uid for the sandboxes alone: see check uid" },
+          "sudo apt-get install apparmor # and boot with apparmor=1 security=apparmor" },
+        { "namespaces", "userns", DOCTOR_WARNING, DOCTOR_FAILURE, DOCTOR_FAILURE, NULL },
         { "capabilities", "capabilities", DOCTOR_WARNING, DOCTOR_FAILURE, DOCTOR_FAILURE,
           "hermes-sandbox status" },
         { "rootfs", "rootfs", DOCTOR_WARNING, DOCTOR_WARNING, DOCTOR_WARNING,
-          "set read_only: true in the profile (sandbox.yaml(5))" },
+          "sudoedit /etc/hermes-sandbox/sandbox.yaml # the profile's read_only: true" },
         { "network", "network", DOCTOR_OK, DOCTOR_OK, DOCTOR_OK, NULL },
         { "audit", "audit", DOCTOR_WARNING, DOCTOR_WARNING, DOCTOR_WARNING,
-          "sudo apt-get install auditd, and run: sudo hermes-sandbox stop && sudo hermes-sandbox start" },
+          "sudo apt-get install auditd && sudo hermes-sandbox stop && sudo hermes-sandbox start" },
 };
 #define N_LAYERS (sizeof(layers) / sizeof(layers[0]))
 
