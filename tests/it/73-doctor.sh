@@ -125,10 +125,13 @@ it_case "the manager is stopped" no_manager
 
 no_engine() {
 	mv "$ROOT/run/docker.sock" "$ROOT/run/away"
-	finds engine failure 'does not answer at'
-	says sockets failure '^/run/docker.sock: No such file'
-	says escapes warning 'not known until'
+	doctor root
 	mv "$ROOT/run/away" "$ROOT/run/docker.sock"
+	expect_eq 1 "$RC"
+	says engine failure 'does not answer at'
+	says sockets failure '^/run/docker.sock: No such file'
+	# What the manager knows of it is still said.
+	says escapes . '^the engine [0-9]'
 }
 it_case "the engine does not answer" no_engine
 
