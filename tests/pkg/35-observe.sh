@@ -1,6 +1,6 @@
 #!/bin/bash
 # What systemd's confinement leaves of what can be observed: metrics by the socket unit, which is off until it is wanted;
-# what a sandbox uses; the log file.
+# what a sandbox uses; the log file; what the doctor says of a package as it is installed.
 . "${0%/*}/../lib/pkg.sh"
 
 pkg_ready
@@ -66,3 +66,11 @@ log() {
 	wait_for 10 said || fail "it is not in the log: $(tail -n 3 $file)"
 }
 it_case "the log file is written" log
+
+doctor_says() {
+	hermes-sandbox doctor --json >"$PKG_TMP/out" 2>&1 || true
+	expect_eq "" "$(jq -r '.[] | select(.result == "failure") | "\(.check): \(.text)"' "$PKG_TMP/out")"
+	expect_eq "accounts config helper manager sockets" "$(jq -r '[.[] | select(.result == "ok") | .check] | unique |
+		map(select(IN("accounts", "config", "helper", "manager", "sockets"))) | join(" ")' "$PKG_TMP/out")"
+}
+it_case "the doctor finds no failure, and sockets and helper as the package has them" doctor_says
