@@ -60,8 +60,7 @@ pkg = $(shell pkg-config --$(1) $(2) 2>/dev/null)
 
 # program        folder of its own sources   others it takes            libraries
 PROGRAMS := hermes-sandboxd hermes-engined hermes-sandbox-config hermes-sandbox-audit hermes-sandbox-doctor \
-        hermes-docker-enable supervisor agent \
-        hermes-sandbox
+        hermes-docker-enable supervisor agent hermes-sandbox hermes-sandbox-setup
 
 hermes-sandboxd_LIBS       = $(call pkg,libs,yaml-0.1 audit libsystemd nettle)
 hermes-engined_LIBS        = $(call pkg,libs,libcurl yaml-0.1 jansson libsystemd nettle)
@@ -70,6 +69,7 @@ hermes-sandbox-config_LIBS = $(call pkg,libs,yaml-0.1 nettle)
 hermes-docker-enable_LIBS  = $(call pkg,libs,audit libcap-ng)
 hermes-sandbox-audit_LIBS  = $(call pkg,libs,auparse nettle)
 hermes-sandbox-doctor_LIBS = $(call pkg,libs,libcurl jansson yaml-0.1 audit auparse nettle)
+hermes-sandbox-setup_LIBS  = $(call pkg,libs,yaml-0.1 jansson nettle)
 
 .PHONY: all check check-unit check-it check-priv check-long check-pkg check-vm asan asan-run lint format fuzz fuzzers fuzzers-here bench deb try install clean
 all: $(PROGRAMS:%=$(BUILD)/%)
@@ -106,6 +106,8 @@ $(BUILD)/hermes-sandbox-audit: $(call glibc_objs,cli/audit) $(COMMON_GLIBC)
 	$(CC) $(GLIBC_LINK) $(LDFLAGS) -o $@ $^ $(hermes-sandbox-audit_LIBS)
 $(BUILD)/hermes-sandbox-doctor: $(call glibc_objs,cli/doctor config) $(COMMON_GLIBC)
 	$(CC) $(GLIBC_LINK) $(LDFLAGS) -o $@ $^ $(hermes-sandbox-doctor_LIBS)
+$(BUILD)/hermes-sandbox-setup: $(call glibc_objs,cli/setup config) $(COMMON_GLIBC)
+	$(CC) $(GLIBC_LINK) $(LDFLAGS) -o $@ $^ $(hermes-sandbox-setup_LIBS)
 $(BUILD)/supervisor: $(call glibc_objs,supervisor) $(BUILD)/glibc/common/errmsg.o
 	$(CC) $(GLIBC_LINK) $(LDFLAGS) -o $@ $^
 # Sorted: what the agent writes to all the time stands together (agent/agent.h).
@@ -120,7 +122,7 @@ $(BUILD)/hermes-sandbox: $(call musl_objs,cli cli/files) $(COMMON_MUSL)
 # --- tests -------------------------------------------------------------------------------------------
 UNIT := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))
 TEST_LIBS = $(call pkg,libs,cmocka libcurl yaml-0.1 jansson libsystemd audit auparse nettle libcap-ng)
-TEST_OBJS = $(call lib_objs,common config engine manager agent cli cli/files cli/audit cli/doctor supervisor helper)
+TEST_OBJS = $(call lib_objs,common config engine manager agent cli cli/files cli/audit cli/doctor cli/setup supervisor helper)
 $(BUILD)/libundertest.a: $(TEST_OBJS)
 	@rm -f $@
 	ar rcs $@ $^
@@ -197,9 +199,11 @@ install: all
 		$(addprefix share/,hermes-sandbox bash-completion/completions zsh/vendor-completions fish/vendor_completions.d \
 		man/man1 man/man5 man/man7 man/man8)) $(LIBEXEC) $(UNITDIR) $(USERUNITDIR) \
 		$(addprefix $(SYSCONFDIR)/,hermes-sandbox/sandbox.d apparmor.d audit/rules.d))
-	install -m 0755 $(BUILD)/hermes-sandbox $(DESTDIR)$(PREFIX)/bin/
+	install -m 0755 $(BUILD)/hermes-sandbox $(BUILD)/hermes-sandbox-setup $(DESTDIR)$(PREFIX)/bin/
 	install -m 0755 $(BUILD)/hermes-docker-enable $(DESTDIR)$(PREFIX)/sbin/
-	install -m 0755 $(addprefix $(BUILD)/,$(filter-out hermes-sandbox hermes-docker-enable,$(PROGRAMS))) $(DESTDIR)$(LIBEXEC)/
+	install -m 0755 $(addprefix $(BUILD)/,$(filter-out hermes-sandbox hermes-sandbox-setup hermes-docker-enable,$(PROGRAMS))) $(DESTDIR)$(LIBEXEC)/
+	ln -sfn ../../bin/hermes-sandbox-setup $(DESTDIR)$(LIBEXEC)/hermes-sandbox-setup
+	install -m 0755 -D -t $(DESTDIR)$(PREFIX)/share/hermes-sandbox/scripts $(wildcard scripts/*.sh)
 	install -m 0644 sudoers.d/hermes-docker $(DESTDIR)$(PREFIX)/share/hermes-sandbox/hermes-docker.sudoers
 	install -m 0644 etc/apparmor.d/hermes-docker-enable $(DESTDIR)$(SYSCONFDIR)/apparmor.d/
 	install -m 0644 etc/sandbox.yaml $(DESTDIR)$(SYSCONFDIR)/hermes-sandbox/

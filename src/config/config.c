@@ -71,8 +71,22 @@ static int add_path(int dirfd, const char *name, const char *shown, bool trusted
         return add_file(shown, data, len, tree, e);
 }
 
-int config_load_files(const char *path, const char *dropin_dir, bool trusted, struct config **ret,
-                      struct errmsg *e) {
+/* Puts the draft's name where it belongs, unless a file of that name is there. */
+static void insert_name(char ***names, size_t *n, const char *name) {
+        size_t i = 0;
+
+        while (i < *n && strcmp((*names)[i], name) < 0)
+                i++;
+        if (i < *n && strcmp((*names)[i], name) == 0)
+                return;
+        *names = config_grow(*names, *n + 2, sizeof(**names));
+        memmove(*names + i + 1, *names + i, (*n + 1 - i) * sizeof(**names));
+        (*names)[i] = config_strdup(name);
+        ++*n;
+}
+
+static int load(const char *path, const char *dropin_dir, bool trusted, const struct config_draft *draft,
+                struct config **ret, struct errmsg *e) {
         _cleanup_(freep_strv) char **names = NULL, **shown = NULL;
         _cleanup_(config_node_freep) struct config_node *tree = NULL;
         _cleanup_fd_ int dirfd = -1;
@@ -88,15 +102,30 @@ int config_load_files(const char *path, const char *dropin_dir, bool trusted, st
                 return r;
         while (names[n])
                 n++;
+        if (draft)
+                insert_name(&names, &n, draft->name);
         shown = config_calloc(n + 1, sizeof(*shown));
         for (size_t i = 0; i < n; i++) {
                 if (asprintf(&shown[i], "%s/%s", dropin_dir, names[i]) < 0)
                         abort();
-                r = add_path(dirfd, names[i], shown[i], trusted, &tree, e);
+                if (draft && strcmp(names[i], draft->name) == 0)
+                        r = add_file(draft->shown, draft->data, draft->len, &tree, e);
+                else
+                        r = add_path(dirfd, names[i], shown[i], trusted, &tree, e);
                 if (r < 0)
                         return r;
         }
         return finish(tree, ret, e);
+}
+
+int config_load_files(const char *path, const char *dropin_dir, bool trusted, struct config **ret,
+                      struct errmsg *e) {
+        return load(path, dropin_dir, trusted, NULL, ret, e);
+}
+
+int config_load_draft(const char *path, const char *dropin_dir, const struct config_draft *draft,
+                      struct config **ret, struct errmsg *e) {
+        return load(path, dropin_dir, true, draft, ret, e);
 }
 
 int config_load(const char *path, const char *dropin_dir, struct config **ret, struct errmsg *e) {

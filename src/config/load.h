@@ -15,6 +15,19 @@
 int config_load_files(const char *path, const char *dropin_dir, bool trusted, struct config **ret,
                       struct errmsg *e);
 
+/* A drop-in that is not written yet. The strings and bytes are borrowed for as long as the call lasts. */
+struct config_draft {
+        const char *name;  /* its file name in the folder of drop-ins */
+        const char *shown; /* stands for it in messages */
+        const void *data;
+        size_t len;
+};
+
+/* config_load() as it will be with @draft in @dropin_dir, in the place of a file of that name if there is one. The
+ * folder need not be there. */
+int config_load_draft(const char *path, const char *dropin_dir, const struct config_draft *draft,
+                      struct config **ret, struct errmsg *e);
+
 /* What engine.socket and audit.file are from now on where no file says it, as absolute paths that stay valid. Without
  * it they are the system's. */
 void config_set_defaults(const char *engine_socket, const char *audit_file);
