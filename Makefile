@@ -215,6 +215,8 @@ install: all
 	install -m 0644 completions/hermes-sandbox.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/hermes-sandbox
 	install -m 0644 completions/_hermes-sandbox $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/
 	install -m 0644 completions/hermes-sandbox.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/
+	ln -sfn hermes-sandbox $(DESTDIR)$(PREFIX)/share/bash-completion/completions/hermes-sandbox-setup
+	ln -sfn hermes-sandbox.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/hermes-sandbox-setup.fish
 	for n in 1 5 7 8; do install -m 0644 man/*.$$n $(DESTDIR)$(PREFIX)/share/man/man$$n/ || exit 1; done
 
 # Built in a copy, as dpkg writes beside the tree that it builds.

@@ -18,10 +18,15 @@ _hermes_sandbox_value() {
 	kill,-s | kill,--signal) mapfile -t COMPREPLY < <(compgen -W 'TERM INT HUP QUIT KILL USR1 USR2 STOP CONT' -- "$2") && return ;;
 	logs,-n | logs,--lines) COMPREPLY=() && return ;;
 	audit,--session) COMPREPLY=() && return ;;
+	setup,--user) return 1 ;;
+	setup,--network) mapfile -t COMPREPLY < <(compgen -W 'none bridge' -- "$2") && return ;;
+	setup,--read-only) mapfile -t COMPREPLY < <(compgen -W 'true false' -- "$2") && return ;;
+	setup,--add-user) mapfile -t COMPREPLY < <(compgen -u -- "$2") && return ;;
+	setup,--pool-size | setup,--memory | setup,--memory-reserve | setup,--cpus | setup,--image) COMPREPLY=() && return ;;
 	logs,-[a-z] | ls,-[a-z] | rm,-[a-z] | cp,-[a-z]) return 1 ;;
 	esac
 	case $1 in
-	--socket | --script | --log | --trail | --manager) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
+	--socket | --script | --log | --trail | --manager | --pid-file) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
 	--config-dir | --root) mapfile -t COMPREPLY < <(compgen -d -- "$2") ;;
 	--session) mapfile -t COMPREPLY < <(compgen -W "$(_hermes_sandbox_sessions)" -- "$2") ;;
 	--mount) mapfile -t COMPREPLY < <(compgen -d -S : -- "$2") && compopt -o nospace 2>/dev/null ;;
@@ -33,7 +38,7 @@ _hermes_sandbox_value() {
 	-w | --workdir | --timeout | --exec | --ttl | --label | --max-size) COMPREPLY=() ;;
 	*) return 1 ;;
 	esac
-	case $1 in --socket | --script | --log | --trail | --manager | --config-dir | --root) compopt -o filenames 2>/dev/null ;; esac
+	case $1 in --socket | --script | --log | --trail | --manager | --pid-file | --config-dir | --root) compopt -o filenames 2>/dev/null ;; esac
 	return 0
 }
 
@@ -64,6 +69,10 @@ _hermes_sandbox_options() {
 	metrics) echo '--help -h --http' ;;
 	logs) echo '--help -h -f --follow -n --lines' ;;
 	start | stop) echo '--help -h --no-systemd' ;;
+	setup)
+		echo '--help -h --version --pool-size --memory --memory-reserve --cpus --network --read-only --image --profile'
+		echo '--user --add-user --install-scripts --no-systemd --no-start --dry-run --yes --config-dir --socket --pid-file'
+		;;
 	config) echo '--help -h --config-dir' ;;
 	audit)
 		echo '--help -h --since --until --user --session --exec --failed --summary --json --full --verify'
@@ -82,7 +91,7 @@ _hermes_sandbox_remote() {
 
 _hermes_sandbox() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command='' operand=0 i
-	local commands='exec session ps attach wait kill cp cat ls rm status top stats metrics logs start stop config audit doctor version help'
+	local commands='exec session ps attach wait kill cp cat ls rm status top stats metrics logs start stop setup config audit doctor version help'
 
 	COMPREPLY=()
 	# bash breaks --option=value into three words.
@@ -164,4 +173,12 @@ _hermes_sandbox() {
 	esac
 }
 
+# hermes-sandbox-setup is hermes-sandbox setup.
+_hermes_sandbox_setup() {
+	COMP_WORDS=(hermes-sandbox setup "${COMP_WORDS[@]:1}")
+	COMP_CWORD=$((COMP_CWORD + 1))
+	_hermes_sandbox
+}
+
 complete -F _hermes_sandbox hermes-sandbox
+complete -F _hermes_sandbox_setup hermes-sandbox-setup

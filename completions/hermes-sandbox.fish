@@ -68,7 +68,7 @@ function __hermes_sandbox_command
 end
 
 complete -c hermes-sandbox -f
-complete -c hermes-sandbox -s h -l help -d 'help' -n '__hermes_sandbox_bare; or __hermes_sandbox_is exec session ps attach wait kill cp cat ls rm status top stats metrics logs start stop config audit doctor version help'
+complete -c hermes-sandbox -s h -l help -d 'help' -n '__hermes_sandbox_bare; or __hermes_sandbox_is exec session ps attach wait kill cp cat ls rm status top stats metrics logs start stop setup config audit doctor version help'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -l version -d 'print the version'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -l socket -rF -d 'socket of the manager'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a exec -d 'run a command in a sandbox'
@@ -88,6 +88,7 @@ complete -c hermes-sandbox -n __hermes_sandbox_bare -a metrics -d 'the same for 
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a logs -d 'what the daemons say'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a start -d 'start the manager and the engine broker (root)'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a stop -d 'stop them (root)'
+complete -c hermes-sandbox -n __hermes_sandbox_bare -a setup -d 'configure it, start it, prove it (root)'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a config -d 'check the configuration, or show what is in force'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a audit -d 'who ran what, and what was refused; check the trails'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a doctor -d 'what is wrong with this machine, and what mends it'
@@ -176,4 +177,33 @@ complete -c hermes-sandbox -n '__hermes_sandbox_is doctor' -l json -d 'an array 
 complete -c hermes-sandbox -n '__hermes_sandbox_is doctor' -l root -xa '(__fish_complete_directories)' -d 'another tree to look at'
 complete -c hermes-sandbox -n '__hermes_sandbox_is doctor' -l socket -rF -d 'socket of the manager'
 
-complete -c hermes-sandbox -n '__hermes_sandbox_is help' -a 'exec session ps attach wait kill cp cat ls rm status top stats metrics logs start stop config audit doctor version help'
+# hermes-sandbox-setup and hermes-sandbox setup.
+function __hermes_sandbox_setup
+    set -l condition $argv[1]
+    set -l command complete -c $argv[2] -n $condition
+    $command -l version -d 'print the version'
+    $command -l pool-size -x -d 'warm sandboxes'
+    $command -l memory -x -d 'of one sandbox'
+    $command -l memory-reserve -x -d 'what the kernel tries to leave it'
+    $command -l cpus -x -d 'of one sandbox'
+    $command -l network -x -a 'none bridge' -d 'of the sandboxes'
+    $command -l read-only -x -a 'true false' -d 'the image\'s own files'
+    $command -l image -x -d 'of the sandboxes'
+    $command -l profile -x -a '(__hermes_sandbox_profiles)' -d 'of this profile'
+    $command -l user -d 'the pair of a single user'
+    $command -l add-user -x -a '(__fish_complete_users)' -d 'who may use it'
+    $command -l install-scripts -d 'scripts into ~/.hermes/scripts'
+    $command -l no-systemd -d 'without systemd, by the supervisor'
+    $command -l no-start -d 'leave the daemons alone'
+    $command -l dry-run -d 'show the change, and change nothing'
+    $command -l yes -d 'ask nothing'
+    $command -l config-dir -x -a '(__fish_complete_directories)' -d 'folder of the configuration'
+    $command -l socket -rF -d 'of the manager'
+    $command -l pid-file -rF -d 'of the supervisor'
+end
+__hermes_sandbox_setup '__hermes_sandbox_is setup' hermes-sandbox
+__hermes_sandbox_setup true hermes-sandbox-setup
+complete -c hermes-sandbox-setup -f
+complete -c hermes-sandbox-setup -s h -l help -d 'help'
+
+complete -c hermes-sandbox -n '__hermes_sandbox_is help' -a 'exec session ps attach wait kill cp cat ls rm status top stats metrics logs start stop setup config audit doctor version help'

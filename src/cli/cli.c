@@ -19,6 +19,7 @@
 static int run_config(const struct cli *c, int argc, char **argv);
 static int run_audit(const struct cli *c, int argc, char **argv);
 static int run_doctor(const struct cli *c, int argc, char **argv);
+static int run_setup(const struct cli *c, int argc, char **argv);
 static int run_version(const struct cli *c, int argc, char **argv);
 static int run_help(const struct cli *c, int argc, char **argv);
 
@@ -78,6 +79,24 @@ static const struct cli_command doctor_command = {
         .run = run_doctor,
 };
 
+static const struct cli_command setup_command = {
+        .name = "setup",
+        .group = CLI_ADMINISTER,
+        .summary = "configure it, start it, prove it (root)",
+        .help = "usage: hermes-sandbox setup [OPTION]...\n"
+                "\n"
+                "Writes what is asked for to /etc/hermes-sandbox/sandbox.d/50-setup.yaml, makes sure of\n"
+                "the image, starts or reloads the service, runs a command in a sandbox, and shows what is\n"
+                "enforced. Said twice, it changes nothing. Without options, on a terminal, it asks.\n"
+                "All options: hermes-sandbox-setup --help.\n"
+                "\n"
+                "examples:\n"
+                "  sudo hermes-sandbox setup\n"
+                "  sudo hermes-sandbox setup --pool-size 5 --memory 256m --dry-run\n"
+                "  sudo hermes-sandbox setup --yes --add-user hermes --install-scripts\n",
+        .run = run_setup,
+};
+
 static const struct cli_command version_command = {
         .name = "version",
         .group = CLI_ADMINISTER,
@@ -100,8 +119,8 @@ static const struct cli_command *const commands[] = {
         &cli_wait_command,  &cli_kill_command,    &cli_cp_command,     &cli_cat_command,
         &cli_ls_command,    &cli_rm_command,      &cli_status_command, &cli_top_command,
         &cli_stats_command, &cli_metrics_command, &cli_logs_command,   &cli_start_command,
-        &cli_stop_command,  &config_command,      &audit_command,      &doctor_command,
-        &version_command,   &help_command,
+        &cli_stop_command,  &setup_command,       &config_command,     &audit_command,
+        &doctor_command,    &version_command,     &help_command,
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
@@ -236,6 +255,11 @@ static int run_doctor(const struct cli *c, int argc, char **argv) {
                 return EXIT_OS;
         }
         return run_program(c, "hermes-sandbox-doctor", argv);
+}
+
+static int run_setup(const struct cli *c, int argc, char **argv) {
+        (void)argc;
+        return run_program(c, "hermes-sandbox-setup", argv);
 }
 
 enum { OPT_HELP, OPT_VERSION, OPT_SOCKET };

@@ -120,6 +120,7 @@ options() {
 		config) "$BUILD/hermes-sandbox-config" --help ;;
 		audit) "$BUILD/hermes-sandbox-audit" --help ;;
 		doctor) "$BUILD/hermes-sandbox-doctor" --help ;;
+		setup) "$BUILD/hermes-sandbox-setup" --help ;;
 		esac
 	} | sed '/^examples:/,/^$/d' |
 		{ grep -oE '^  +(-[a-z]|--[a-z-]+)( [A-Z]+)?(, (-[a-z]|--[a-z-]+)( [A-Z]+)?)*|\[--?[a-z-]+|config [a-z]+ \[--[a-z-]+' || true; } |
@@ -174,6 +175,8 @@ values() {
 	offered "$1" root audit --user roo
 	offered "$1" yesterday audit --since y
 	offered "$1" check config ''
+	offered "$1" bridge setup --network b
+	offered "$1" --dry-run setup --user --d
 	offered "$1" mkdir exec mkdi
 	offered "$1" mkdir exec -i -e A --timeout 1s mkdi
 	offered "$1" exec --socket /x e

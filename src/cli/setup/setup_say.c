@@ -14,7 +14,16 @@ static void line(FILE *f, const char *prefix, const char *fmt, va_list ap) {
 
         vsnprintf(raw, sizeof(raw), fmt, ap);
         text_init(&t, shown, sizeof(shown));
-        text_add_shown(&t, raw, strlen(raw));
+        /* Backslashes stay as they are: what is quoted in these lines is escaped already. */
+        for (const char *p = raw;; p++) {
+                size_t len = strcspn(p, "\\");
+
+                text_add_shown(&t, p, len);
+                p += len;
+                if (!*p)
+                        break;
+                text_add(&t, p, 1);
+        }
         fflush(stdout);
         fprintf(f, "%s%s\n", prefix, shown);
         fflush(f);

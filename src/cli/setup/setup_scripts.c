@@ -93,28 +93,29 @@ static int write_new(int dirfd, const char *name, const char *data, size_t len) 
         return 0;
 }
 
-static int copy_one(int from, int to, const char *name, const char *home) {
+/* @source and @target are the folders for messages. */
+static int copy_one(int from, int to, const char *name, const char *source, const char *target) {
         static char ours[SCRIPT_MAX], theirs[SCRIPT_MAX];
         char tmp[64], old[64];
         ssize_t len = read_file(from, name, ours), there;
 
         if (len < 0)
-                return cannot("read", "/usr/share/hermes-sandbox/scripts", name);
+                return cannot("read", source, name);
         there = read_file(to, name, theirs);
         if (there < 0 && errno != ENOENT)
-                return cannot("replace", home, name);
+                return cannot("replace", target, name);
         if (there == len && memcmp(ours, theirs, (size_t)len) == 0)
                 return 0;
         snprintf(tmp, sizeof(tmp), ".%s.new", name);
         snprintf(old, sizeof(old), "%s.old", name);
         if (write_new(to, tmp, ours, (size_t)len) < 0)
-                return cannot("write", home, tmp);
+                return cannot("write", target, tmp);
         /* The first one that was not ours is kept; what stands there under that name already is it. */
         if (there >= 0 && linkat(to, name, to, old, 0) < 0 && errno != EEXIST)
-                return cannot("keep", home, old);
+                return cannot("keep", target, old);
         if (renameat(to, tmp, to, name) < 0)
-                return cannot("replace", home, name);
-        setup_say("scripts: %s/.hermes/scripts/%s is there%s", home, name,
+                return cannot("replace", target, name);
+        setup_say("scripts: %s/%s is there%s", target, name,
                   there >= 0 ? "; the old one is beside it" : "");
         return 0;
 }
@@ -122,6 +123,7 @@ static int copy_one(int from, int to, const char *name, const char *home) {
 int setup_scripts_copy(const char *from, const char *home) {
         _cleanup_fd_ int from_fd = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC), home_fd = -1, to = -1;
         const char *which = "";
+        char shown[4352];
         int r = 0;
 
         if (from_fd < 0)
@@ -133,8 +135,9 @@ int setup_scripts_copy(const char *from, const char *home) {
         to = open_folder(home_fd, &which);
         if (to < 0)
                 return cannot("open", home, which);
+        snprintf(shown, sizeof(shown), "%s/.hermes/scripts", home);
         for (size_t i = 0; r == 0 && i < sizeof(scripts) / sizeof(scripts[0]); i++)
-                r = copy_one(from_fd, to, scripts[i], home);
+                r = copy_one(from_fd, to, scripts[i], from, shown);
         return r;
 }
 
