@@ -253,7 +253,7 @@ static int change(const struct setup_options *o) {
         places_of(&p);
         assert_int_equal(change_open(&c, &p, true), 0);
         r = change_prepare(&c, o);
-        if (r == 0 && c.new)
+        if (r == 0 && c.want)
                 r = change_make(&c);
         else if (r == 0)
                 r = -1; /* nothing to change */

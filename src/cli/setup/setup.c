@@ -121,7 +121,7 @@ static int ask(struct setup_options *o, struct change *c) {
 static int confirm(const struct setup_options *o, const struct change *c) {
         int r;
 
-        if (!c->new) {
+        if (!c->want) {
                 setup_say("config:  nothing to change");
                 return GO_ON;
         }
@@ -142,11 +142,15 @@ static int bring_image(const struct setup_options *o, struct change *c,
 
         if (r == 0)
                 return 0;
-        if (c->new &&change_undo(c) == 0)
+        if (c->want) {
+                if (change_undo(c) != 0)
+                        return r;
                 setup_service_up(o, c->places);
+        }
         return setup_fail(
                 r,
-                "the image %s could not be had: docker pull %s, then try again; the configuration is as it was",
+                "the image %s could not be had: docker pull %s, then try again; the configuration "
+                "is as it was",
                 profile->image, profile->image);
 }
 
@@ -157,7 +161,7 @@ static int carry_out(const struct setup_options *o, struct change *c) {
         enum image_state image = IMAGE_THERE;
         int r = o->no_start ? 0 : setup_image_look(c->config->engine_socket, profile->image, &image);
 
-        if (r == 0 && c->new)
+        if (r == 0 && c->want)
                 r = change_make(c);
         if (r == 0 && o->add_user)
                 r = setup_user_add(o->add_user, false);

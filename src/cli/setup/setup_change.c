@@ -32,7 +32,7 @@ int change_open(struct change *ret, const struct setup_places *p, bool write) {
 
         if (r < 0)
                 return fail_as(r, &e);
-        r = setup_file_read(&c.file, &c.old, &c.old_len, &e);
+        r = setup_file_read(&c.file, &c.have, &c.have_len, &e);
         if (r < 0) {
                 setup_file_done(&c.file);
                 return fail_as(r, &e);
@@ -43,8 +43,8 @@ int change_open(struct change *ret, const struct setup_places *p, bool write) {
 
 void change_done(struct change *c) {
         setup_file_done(&c->file);
-        free(c->old);
-        free(c->new);
+        free(c->have);
+        free(c->want);
         config_free(c->config);
 }
 
@@ -93,7 +93,7 @@ int change_prepare(struct change *c, const struct setup_options *o) {
 
         if (r != 0)
                 return r;
-        r = draft_read(SETUP_DROPIN, c->old, c->old_len, &root, &e);
+        r = draft_read(SETUP_DROPIN, c->have, c->have_len, &root, &e);
         if (r < 0)
                 return setup_fail(EXIT_CONFIG, "%s/%s" NOTHING, c->file.dir, e.text);
         if (apply(root, o))
@@ -115,9 +115,9 @@ int change_prepare(struct change *c, const struct setup_options *o) {
                         o->profile);
         }
         say_overruled(config, o);
-        free(c->new);
-        c->new = text;
-        c->new_len = len;
+        free(c->want);
+        c->want = text;
+        c->want_len = len;
         config_free(c->config);
         c->config = config;
         return 0;
@@ -138,10 +138,10 @@ static int file_of(const char *data, size_t len) {
 
 int change_show(const struct change *c) {
         char path[4352];
-        const char *const argv[] = { DIFF,      "-u", "--label",         c->old ? path : "/dev/null",
+        const char *const argv[] = { DIFF,      "-u", "--label",         c->have ? path : "/dev/null",
                                      "--label", path, "/proc/self/fd/3", "-",
                                      NULL };
-        _cleanup_fd_ int old = file_of(c->old, c->old_len), new = file_of(c->new, c->new_len);
+        _cleanup_fd_ int old = file_of(c->have, c->have_len), new = file_of(c->want, c->want_len);
         int r;
 
         if (old < 0 || new < 0)
@@ -159,7 +159,7 @@ int change_show(const struct change *c) {
 
 int change_make(struct change *c) {
         struct errmsg e;
-        int r = setup_file_replace(&c->file, c->new, c->new_len, &e);
+        int r = setup_file_replace(&c->file, c->want, c->want_len, &e);
 
         if (r < 0)
                 return fail_as(r, &e);
@@ -169,7 +169,7 @@ int change_make(struct change *c) {
 
 int change_undo(struct change *c) {
         struct errmsg e;
-        int r = setup_file_replace(&c->file, c->old, c->old_len, &e);
+        int r = setup_file_replace(&c->file, c->have, c->have_len, &e);
 
         if (r < 0)
                 return setup_fail(EXIT_OS, "%s: the new one stays", e.text);

@@ -8,10 +8,10 @@
 struct change {
         struct setup_file file;
         const struct setup_places *places;
-        char *old; /* what the drop-in holds; NULL: there is none */
-        size_t old_len;
-        char *new; /* what it shall hold; NULL: as it is */
-        size_t new_len;
+        char *have; /* what the drop-in holds; NULL: there is none */
+        size_t have_len;
+        char *want; /* what it shall hold; NULL: as it is */
+        size_t want_len;
         struct config *config; /* the whole configuration with it */
 };
 

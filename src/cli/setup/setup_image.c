@@ -76,7 +76,7 @@ int setup_image_look(const char *socket, const char *image, enum image_state *re
                 return setup_fail(
                         EXIT_SANDBOX,
                         "the engine at %s does not answer (%s): start it (systemctl start docker), then try "
-                        "again; nothing is changed",
+                        "again",
                         socket, strerror(-status));
         if (status != 200 && status != 404)
                 return setup_fail(
@@ -88,24 +88,60 @@ int setup_image_look(const char *socket, const char *image, enum image_state *re
         return 0;
 }
 
-static int run_cli(const struct setup_places *p, const char *a, const char *b, const char *c) {
-        char cli[4352];
-        const char *argv[] = { cli, "--socket", p->socket, a, b, c, NULL };
+/* What `image build` can make: Debian's own slim images, and those that it names itself. */
+static const struct buildable {
+        const char *image, *flavour, *suite;
+} buildables[] = {
+        { "debian:bookworm-slim", "base", "bookworm" },
+        { "debian:trixie-slim", "base", "trixie" },
+        { "hermes-sandbox/base:bookworm", "base", "bookworm" },
+        { "hermes-sandbox/base:trixie", "base", "trixie" },
+        { "hermes-sandbox/dev:bookworm", "dev", "bookworm" },
+        { "hermes-sandbox/dev:trixie", "dev", "trixie" },
+        { "hermes-sandbox/hermes:bookworm", "hermes", "bookworm" },
+        { "hermes-sandbox/hermes:trixie", "hermes", "trixie" },
+};
 
-        snprintf(cli, sizeof(cli), "%s/hermes-sandbox", p->bin_dir);
+static const struct buildable *find_buildable(const char *image) {
+        for (size_t i = 0; i < sizeof(buildables) / sizeof(buildables[0]); i++)
+                if (strcmp(buildables[i].image, image) == 0)
+                        return &buildables[i];
+        return NULL;
+}
+
+static int pull(const char *cli, const struct setup_places *p, const char *profile) {
+        const char *const argv[] = { cli, "--socket", p->socket, "image", "pull", profile, NULL };
+
+        setup_say("image:   $ hermes-sandbox image pull %s", profile);
+        return spawn_run(argv, -1, -1);
+}
+
+static int build(const char *cli, const char *engine_socket, const struct buildable *b) {
+        const char *const argv[] = { cli,      "image",           "build",       "--name",
+                                     b->image, "--flavour",       b->flavour,    "--suite",
+                                     b->suite, "--engine-socket", engine_socket, NULL };
+
+        setup_say("image:   $ hermes-sandbox image build --name %s --flavour %s --suite %s", b->image,
+                  b->flavour, b->suite);
         return spawn_run(argv, -1, -1);
 }
 
 int setup_image_get(const struct setup_places *p, const char *profile, const char *engine_socket,
                     const char *image) {
+        const struct buildable *b = find_buildable(image);
         enum image_state state = IMAGE_MISSING;
+        char cli[4352];
+        int r = EXIT_SANDBOX;
 
-        (void)profile;
-        setup_say("image:   %s is not there: hermes-sandbox image pull %s", image, image);
-        fflush(stdout);
-        if (p->socket)
-                run_cli(p, "image", "pull", image);
-        if (setup_image_look(engine_socket, image, &state) == 0 && state == IMAGE_THERE)
-                return 0;
-        return EXIT_SANDBOX;
+        snprintf(cli, sizeof(cli), "%s/hermes-sandbox", p->bin_dir);
+        setup_say("image:   %s is not there yet", image);
+        /* No registry has our own names. */
+        if (p->socket && strncmp(image, "hermes-sandbox/", strlen("hermes-sandbox/")) != 0)
+                r = pull(cli, p, profile);
+        if (r != 0 && b && geteuid() == 0)
+                r = build(cli, engine_socket, b);
+        if (r != 0)
+                return EXIT_SANDBOX;
+        r = setup_image_look(engine_socket, image, &state);
+        return r == 0 && state == IMAGE_MISSING ? EXIT_SANDBOX : r;
 }
