@@ -57,6 +57,19 @@ says_so() {
 }
 it_case "status says that there is no privilege separation, and no kernel audit trail" says_so
 
+# Without root, and the files below the XDG folders.
+own_setup() {
+	local dropin=$HOME_DIR/.config/hermes-sandbox/sandbox.d/50-setup.yaml
+	local setup=(user_as "$CALLER" "$DOCKER" "$HST_RUN/bin/hermes-sandbox-setup" --user --yes --no-systemd)
+	"${setup[@]}" --no-start --cpus 0.5 >"$HST_DIR/out"
+	expect_eq "644 $CALLER" "$(stat -c '%a %U' "$dropin")"
+	kill -HUP "$(it_pid engined)" "$(it_pid sandboxd)"
+	"${setup[@]}" --cpus 0.5 >"$HST_DIR/out" </dev/null
+	expect_match $'^config:  nothing to change\nservice: left alone' "$(cat "$HST_DIR/out")"
+	expect_match 'hello from a sandbox' "$(cat "$HST_DIR/out")"
+}
+it_case "hermes-sandbox-setup --user" own_setup
+
 # Only the agent reaches the stream: not a command, whose uid is another one than the agent's.
 stream() {
 	# shellcheck disable=SC2016 # perl expands it

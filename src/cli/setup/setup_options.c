@@ -128,6 +128,16 @@ static bool *flag_of(struct setup_options *o, int c) {
         }
 }
 
+static void take(struct setup_options *o, int c, const char *value) {
+        const char **text = text_of(o, c);
+        bool *flag = flag_of(o, c);
+
+        if (text)
+                *text = value;
+        else if (flag)
+                *flag = true;
+}
+
 /* What excludes what. */
 static int agree(const struct setup_options *o) {
         if (o->single_user && o->add_user)
@@ -158,10 +168,7 @@ int setup_options_parse(int argc, char **argv, struct setup_options *ret) {
                 if (c == '?')
                         return usage("unknown option, or a value where none belongs: ",
                                      argv[optind - 1]);
-                if (text_of(&o, c))
-                        *text_of(&o, c) = optarg;
-                else
-                        *flag_of(&o, c) = true;
+                take(&o, c, optarg);
         }
         if (optind < argc)
                 return usage("unexpected argument ", argv[optind]);

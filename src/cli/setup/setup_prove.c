@@ -17,7 +17,8 @@
 
 #define PROOF "id; uname -sr; echo hello from a sandbox"
 #define DEADLINE_MS 60000
-/* How long a limit may look unenforced: the manager compares it with a sandbox of before. */
+/* How long a limit may look unenforced, as the manager compares it with a sandbox of before; and how long a broker may be
+ * without its group, as one that has just got it is started again. */
 #define SETTLE_MS 5000
 #define NAP_MS 100
 
@@ -84,7 +85,7 @@ static json_t *look(const struct setup_places *p, const char *profile, json_t **
 }
 
 static int wait_in_force(const struct setup_places *p, const struct config_profile *c) {
-        uint64_t deadline = now_ms() + DEADLINE_MS;
+        uint64_t deadline = now_ms() + DEADLINE_MS, settled = now_ms() + SETTLE_MS;
         _cleanup_free_ char *why = NULL;
         char engine[256] = "";
 
@@ -98,6 +99,10 @@ static int wait_in_force(const struct setup_places *p, const struct config_profi
                     strcmp(text_of(pool, "image"), c->image) == 0 &&
                     strcmp(text_of(e, "state"), "up") == 0)
                         return 0;
+                if (strcmp(text_of(e, "state"), "not enabled") == 0 && now_ms() >= settled)
+                        return setup_fail(EXIT_SANDBOX,
+                                          "not proved, the broker may not reach the engine: run "
+                                          "sudo hermes-docker-enable, then try again");
                 nap();
         } while (now_ms() < deadline);
         if (why)
