@@ -73,23 +73,32 @@ static bool on_terminal(void) {
         return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
 }
 
+/* Root, or of one's own things alone? */
+static bool allowed(const struct setup_options *o) {
+        bool scripts_alone = o->install_scripts && !setup_asks(o) && !o->add_user && !o->profile;
+
+        return geteuid() == 0 || o->single_user || o->dry_run || scripts_alone;
+}
+
+static int no_such_user(const char *name) {
+        return setup_fail(EXIT_USAGE, "--add-user: there is no user %s: adduser makes one", name);
+}
+
 /* Who asks, and whether enough is said. GO_ON, or an exit code. */
 static int may_go_on(const struct setup_options *o) {
         bool nothing = !setup_asks(o) && !o->install_scripts && !o->add_user && !o->profile;
 
-        if (!o->yes && !o->dry_run && !on_terminal())
-                return setup_fail(EXIT_USAGE, "%s: this is no terminal, so that nothing can be asked%s",
-                                  nothing ? "say what to set up, such as --pool-size 3, and --yes"
-                                          : "say --yes to do it, or --dry-run to see it",
-                                  nothing ? ": see " SETUP_PROGRAM " --help" : "");
-        if (geteuid() == 0 || o->single_user || o->dry_run)
-                return GO_ON;
-        /* They are his own. */
-        if (o->install_scripts && !setup_asks(o) && !o->add_user)
-                return GO_ON;
-        return setup_fail(
-                EXIT_NOT_ALLOWED,
-                "setup is root's: sudo hermes-sandbox setup, or --user with a rootless engine");
+        if (!allowed(o))
+                return setup_fail(
+                        EXIT_NOT_ALLOWED,
+                        "setup is root's: sudo hermes-sandbox setup, or --user with a rootless engine");
+        if (o->yes || o->dry_run || on_terminal())
+                return o->add_user && !setup_user_exists(o->add_user) ? no_such_user(o->add_user)
+                                                                      : GO_ON;
+        return setup_fail(EXIT_USAGE, "%s: this is no terminal, so that nothing can be asked%s",
+                          nothing ? "say what to set up, such as --pool-size 3, and --yes"
+                                  : "say --yes to do it, or --dry-run to see it",
+                          nothing ? ": see " SETUP_PROGRAM " --help" : "");
 }
 
 static bool check_answers(void *userdata, const struct setup_options *o) {
