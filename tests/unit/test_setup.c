@@ -426,6 +426,8 @@ static void questions(void **state) {
         assert_null(o.values[SETTING_READ_ONLY]);
         assert_null(o.values[SETTING_IMAGE]);
         assert_int_equal(checks, 4);
+        for (size_t i = 0; i < N_SETTINGS; i++)
+                free((char *)(uintptr_t)o.values[i]);
         assert_non_null(strstr(said, "Warm sandboxes [1]: "));
         assert_non_null(strstr(said, "Image [debian:bookworm-slim]: "));
         /* The input ends in the middle. */
