@@ -23,7 +23,7 @@ tree() {
 	echo "root hermes-sandbox 4750 ${HELPER#"$ROOT"}" >"$ROOT/var/lib/dpkg/statoverride"
 	install -m 4750 -g hermes-sandbox /dev/null "$HELPER"
 	printf 'log_file = /var/log/audit/%s\nmax_log_file_action = keep_logs\n' "${HST_AUDIT##*/}" >"$CONF"
-	printf 'profiles:\n  dev:\n    image: "hst-doctor:1"\n' >"$CONFIG"
+	printf 'profiles:\n  dev:\n    image: "hst-doctor:1"\n    user: "10073:10073"\n' >"$CONFIG"
 	chmod 0640 "$CONF"
 }
 
@@ -78,7 +78,7 @@ healthy() {
 	says auditd ok 'pid [1-9]'
 	says audit-log ok keep_logs
 	says audit-record ok '^a record was written, and found in /var/log/audit/'
-	says uid ok 10000
+	says uid ok 10073
 	says disk ok "^$HST_RUN/engine/data"
 	expect_eq "apparmor capabilities limits network rootfs seccomp userns" \
 		"$(jq -r '[.[] | select(.text | startswith("profile default: ")) | .check] - ["image", "audit"] | sort | unique | join(" ")' <<<"$LINES")"
@@ -202,28 +202,27 @@ bad_audit() {
 }
 it_case "auditd rotates its logs, or writes them elsewhere" bad_audit
 
+# process_of UID NUMBER: the pid of that user's sleep, of whatever sandbox, in PID.
+process_of() { PID=$(pgrep -u "$1" -f "^sleep $2\$"); }
+
 same_uid() {
-	local pid
-	setpriv --reuid 10000 --regid 10000 --clear-groups sleep 7073 &
-	pid=$!
-	# shellcheck disable=SC2317 # called by wait_for
-	other_uid() { [ "$(awk '/^Uid:/ { print $2 }' "/proc/$pid/status")" = 10000 ]; }
-	wait_for 5 other_uid
-	finds uid warning "^process $pid \\(sleep\\) of this machine has uid 10000"
-	kill "$pid"
-	wait "$pid" || true
+	local job
+	setpriv --reuid 10073 --regid 10073 --clear-groups sleep 7073 &
+	job=$!
+	wait_for 5 process_of 10073 7073
+	finds uid warning "^process $PID \\(sleep\\) of this machine has uid 10073"
+	kill "$PID"
+	wait "$job" || true
 	# A sandbox's own command is none of this machine's.
-	hs exec 'sleep 7074' &
-	pid=$!
-	# shellcheck disable=SC2317 # called by wait_for
-	command_runs() { pgrep -f -u 10000 '^sleep 7074$' >/dev/null; }
-	wait_for 10 command_runs
+	hs exec 'sleep 7074; :' &
+	job=$!
+	wait_for 10 process_of 10000 7074
 	doctor root
-	says uid ok 'nobody on this machine has uid 10000'
-	kill -INT "$pid"
-	wait "$pid" || true
-	echo 'eve:x:10000:10000::/:/bin/sh' >>"$ROOT/etc/passwd"
-	finds uid warning '^account eve of this machine has uid 10000'
+	! jq -e --arg p "process $PID " 'any(.[]; .text | startswith($p))' <<<"$LINES" >/dev/null || fail "a sandbox's command counts"
+	kill "$PID"
+	wait "$job" || true
+	echo 'eve:x:10073:10073::/:/bin/sh' >>"$ROOT/etc/passwd"
+	finds uid warning '^account eve of this machine has uid 10073'
 	cp /etc/passwd "$ROOT/etc/"
 }
 it_case "somebody on the host has the uid of the commands" same_uid
