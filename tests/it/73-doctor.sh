@@ -207,16 +207,16 @@ process_of() { PID=$(pgrep -u "$1" -f "^sleep $2\$"); }
 
 same_uid() {
 	local job
-	setpriv --reuid 10073 --regid 10073 --clear-groups sleep 7073 &
+	setpriv --reuid 10073 --regid 10073 --clear-groups sleep 90.073 &
 	job=$!
-	wait_for 5 process_of 10073 7073
+	wait_for 5 process_of 10073 90.073
 	finds uid warning "^process $PID \\(sleep\\) of this machine has uid 10073"
 	kill "$PID"
 	wait "$job" || true
 	# A sandbox's own command is none of this machine's.
-	hs exec 'sleep 7074; :' &
+	hs exec 'sleep 90.074; :' &
 	job=$!
-	wait_for 10 process_of 10000 7074
+	wait_for 10 process_of 10000 90.074
 	doctor root
 	! jq -e --arg p "process $PID " 'any(.[]; .text | startswith($p))' <<<"$LINES" >/dev/null || fail "a sandbox's command counts"
 	kill "$PID"
