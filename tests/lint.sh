@@ -39,7 +39,7 @@ mapfile -t h_files < <(files 'src/*.h' 'tests/*.h')
 mapfile -t sh_files < <(
 	files '*.sh' tests/run tests/vm/run tests/vm/guest bench/run .ci/run 'completions/*.bash'
 	files 'debian/*.postinst' 'debian/*.prerm' 'debian/*.postrm' 'debian/*.preinst'
-	files tests/pkg/run debian/tests/package
+	files tests/pkg/run debian/tests/package image/ssh/hermes-ssh
 )
 mapfile -t man_files < <(files 'man/*.[1-8]')
 
@@ -113,7 +113,7 @@ lint "cppcheck" cppcheck cppcheck --quiet -D__x86_64__=1 '-DLIST_HEAD(n,t)=struc
 	--error-exitcode=1 --inline-suppr \
 	--enable=warning,portability --suppress=missingIncludeSystem -Isrc -Itests src
 lint "shellcheck" shellcheck shellcheck -x -P SCRIPTDIR -P . "${sh_files[@]}"
-lint "codespell" codespell codespell -L nd src debian etc man docs sudoers.d systemd completions tests/*.sh tests/lib tests/it tests/priv README.md Makefile
+lint "codespell" codespell codespell -L nd src debian etc man docs sudoers.d systemd completions image k8s tests/*.sh tests/lib tests/it tests/priv README.md Makefile
 lint "sudoers (visudo)" visudo visudo -cf sudoers.d/hermes-docker
 lint "AppArmor profile" apparmor_parser apparmor_parser --skip-kernel-load --skip-cache etc/apparmor.d/hermes-docker-enable
 lint "units (systemd-analyze verify)" systemd-analyze units

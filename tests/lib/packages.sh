@@ -10,7 +10,8 @@ declare -A sets=(
 	[build]=$build
 	[check]="$build libcmocka-dev dockerd=docker.io auditd=auditd mmdebstrap=mmdebstrap jq=jq
 		setpriv=util-linux python3=python3 docker-registry=docker-registry
-		clang=clang sudo=sudo zsh=zsh fish=fish systemd-nspawn=systemd-container"
+		clang=clang sudo=sudo zsh=zsh fish=fish systemd-nspawn=systemd-container
+		ssh=openssh-client rsync=rsync npm=npm"
 	[lint]="$build libcmocka-dev clang=clang clang-format=clang-format cppcheck=cppcheck
 		shellcheck=shellcheck codespell=codespell mandoc=mandoc visudo=sudo
 		apparmor_parser=apparmor"
