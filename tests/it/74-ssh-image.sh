@@ -46,7 +46,7 @@ build() {
 image() {
 	local archive tmp
 	if [ -s "$KEEP" ]; then
-		docker_ load -q -i "$KEEP" >/dev/null
+		docker_ load -q -i "$KEEP" >/dev/null || return 1
 	else
 		archive=$(image_archive trixie) || return 1
 		image_import "$HST_ENGINE" $BASE "$archive"
@@ -132,12 +132,12 @@ tools_work() {
 		ffmpeg -loglevel error -f lavfi -i sine=duration=0.1 -y a.wav; python -c "import wave; print(wave.open(\"a.wav\").getnframes())"
 		node -p "[1,2].map(x => x * 2)"; python -m venv v; v/bin/python -c "print(6 * 7)"
 		git init -q r; cd r; echo one >f; git add f; git -c user.name=n -c user.email=e commit -qm m; git log --format=%s
-		rg -c one; tar -cJf ../r.tar.xz .; tar -tJf ../r.tar.xz ./f; rm -rf /tmp/*')
+		rg -c one .; tar -cJf ../r.tar.xz .; tar -tJf ../r.tar.xz ./f; rm -rf /tmp/*')
 	expect_eq "4410
 [ 2, 4 ]
 42
 m
-f:1
+./f:1
 ./f" "$out"
 }
 
@@ -219,7 +219,7 @@ five_capabilities() {
 	expect_eq "$FIVE $FIVE $FIVE" "$(awk '/^Cap(Prm|Eff|Bnd)/ { print $2 }' "/proc/$PID/status" | paste -sd' ')"
 	# shellcheck disable=SC2016 # awk expands it
 	expect_eq "$NONE $NONE $NONE $NONE 1" \
-		"$(on 'awk "/^Cap(Inh|Prm|Eff|Amb)|^NoNewPrivs/ { print \$2 }" /proc/self/status' | paste -sd' ')"
+		"$(on 'awk "/^Cap[IPEA]|^NoNewPrivs/ { print \$2 }" /proc/self/status' | paste -sd' ')"
 }
 
 # A command on a terminal.
@@ -237,7 +237,7 @@ each_is_needed() {
 up_or_ended() { up || [ "$(docker_ inspect -f '{{.State.Running}}' "$CT")" = false ]; }
 
 forwards_nothing() {
-	refused 'administratively prohibited' "${KEY[@]}" -W 127.0.0.1:2222 hermes@127.0.0.1
+	refused 'stdio forwarding failed' "${KEY[@]}" -W 127.0.0.1:2222 hermes@127.0.0.1
 	# shellcheck disable=SC2016 # the shell there expands it
 	expect_eq "none none C.UTF-8 none" "$(LANG=de_DE.UTF-8 BASH_ENV=/tmp/x DISPLAY=:7 inside ssh-agent ssh \
 		"${OPTIONS[@]/IdentityAgent=none/IdentityAgent=SSH_AUTH_SOCK}" "${KEY[@]}" -A -X -o SendEnv=LANG -o SendEnv=BASH_ENV \
@@ -299,7 +299,7 @@ host_keys() {
 # does_not_start TEXT ARGUMENT…: docker run with these ends with 78 and one line that begins so.
 does_not_start() {
 	local out rc=0
-	out=$(docker_ run --rm --network none --cap-drop ALL --cap-add AUDIT_WRITE --cap-add CHOWN \
+	out=$(timeout 60 docker -H "unix://$HST_ENGINE" run --rm --network none --cap-drop ALL --cap-add AUDIT_WRITE --cap-add CHOWN \
 		--cap-add SETGID --cap-add SETUID --cap-add SYS_CHROOT "${@:2}" $NAME 2>&1) || rc=$?
 	expect_eq "78, hermes-ssh: $1" "$rc, ${out:0:$((${#1} + 12))}"
 	expect_eq 1 "$(wc -l <<<"$out")"
