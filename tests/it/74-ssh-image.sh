@@ -72,6 +72,8 @@ run_as() {
 	stop
 	CT=$(cd "$HST_DIR" && eval "docker_ ${text#docker } $NAME") || fail "docker run fails: $text"
 	PID=$(docker_ inspect -f '{{.State.Pid}}' "$CT")
+	# Another container has another host key.
+	rm -f "$KNOWN"
 }
 
 # start ARGUMENT…: a container with the README's flags and these, which is up. CT is its id, PID its first process.
@@ -283,7 +285,7 @@ host_keys() {
 	start
 	first=$(host_key)
 	expect_match '^ssh-ed25519 [^ ]+$' "$first"
-	expect_match "$(ssh-keygen -lf - <<<"$first" | cut -d' ' -f2)" "$(docker_ logs "$CT" 2>&1)"
+	docker_ logs "$CT" 2>&1 | grep -qF "$(ssh-keygen -lf - <<<"$first" | cut -d' ' -f2)" || fail "the log does not tell the key"
 	# The same container has the same key; another one has not.
 	start
 	second=$(host_key)
@@ -292,7 +294,6 @@ host_keys() {
 	expect_eq "$(cut -d' ' -f1,2 "$HST_DIR/host_keys/ssh_host_ed25519_key.pub")" "$(host_key)"
 	start -v "$HST_DIR/host_keys:/etc/hermes-ssh/host_keys:ro"
 	expect_eq "$(cut -d' ' -f1,2 "$HST_DIR/host_keys/ssh_host_ed25519_key.pub")" "$(host_key)"
-	rm -f "$KNOWN"
 	expect_eq in "$(on 'echo in')"
 }
 
@@ -349,8 +350,8 @@ nothing_of_the_builder() {
 	local out
 	out=$(docker_ run --rm --network none --entrypoint sh $NAME -c \
 		'find / -xdev \( -name "*hermes-test*" -o -name .npmrc -o -name npmrc -o -name "ssh_host_*_key" \) -print
-		grep -rlE "hermes-test|_proxy=" /etc /root /home /usr/local/bin /usr/local/etc 2>/dev/null')
-	expect_eq "" "$(grep -vF /usr/local/lib/node_modules/npm/ <<<"$out")"
+		grep -rlE "hermes-test|_proxy=" /etc /root /home /usr/local/bin /usr/local/etc 2>/dev/null; true')
+	expect_eq "" "$(grep -vF /usr/local/lib/node_modules/npm/ <<<"$out" || true)"
 }
 
 ends_at_once() {
