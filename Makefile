@@ -60,7 +60,7 @@ pkg = $(shell pkg-config --$(1) $(2) 2>/dev/null)
 
 # program        folder of its own sources   others it takes            libraries
 PROGRAMS := hermes-sandboxd hermes-engined hermes-sandbox-config hermes-sandbox-audit hermes-sandbox-doctor \
-        hermes-docker-enable supervisor agent hermes-sandbox hermes-sandbox-setup
+        hermes-sandbox-image hermes-docker-enable supervisor agent hermes-sandbox hermes-sandbox-setup
 
 hermes-sandboxd_LIBS       = $(call pkg,libs,yaml-0.1 audit libsystemd nettle)
 hermes-engined_LIBS        = $(call pkg,libs,libcurl yaml-0.1 jansson libsystemd nettle)
@@ -70,6 +70,8 @@ hermes-docker-enable_LIBS  = $(call pkg,libs,audit libcap-ng)
 hermes-sandbox-audit_LIBS  = $(call pkg,libs,auparse nettle)
 hermes-sandbox-doctor_LIBS = $(call pkg,libs,libcurl jansson yaml-0.1 audit auparse nettle)
 hermes-sandbox-setup_LIBS  = $(call pkg,libs,yaml-0.1 jansson nettle)
+# Root's: it reaches the engine itself.
+hermes-sandbox-image_LIBS  = $(call pkg,libs,libcurl yaml-0.1 jansson nettle)
 
 .PHONY: all check check-unit check-it check-priv check-long check-pkg check-vm asan asan-run lint format fuzz fuzzers fuzzers-here bench deb try install clean
 all: $(PROGRAMS:%=$(BUILD)/%)
@@ -108,6 +110,8 @@ $(BUILD)/hermes-sandbox-doctor: $(call glibc_objs,cli/doctor config) $(COMMON_GL
 	$(CC) $(GLIBC_LINK) $(LDFLAGS) -o $@ $^ $(hermes-sandbox-doctor_LIBS)
 $(BUILD)/hermes-sandbox-setup: $(call glibc_objs,cli/setup config) $(COMMON_GLIBC)
 	$(CC) $(GLIBC_LINK) $(LDFLAGS) -o $@ $^ $(hermes-sandbox-setup_LIBS)
+$(BUILD)/hermes-sandbox-image: $(call glibc_objs,cli/image config) $(COMMON_GLIBC)
+	$(CC) $(GLIBC_LINK) $(LDFLAGS) -o $@ $^ $(hermes-sandbox-image_LIBS)
 $(BUILD)/supervisor: $(call glibc_objs,supervisor) $(BUILD)/glibc/common/errmsg.o
 	$(CC) $(GLIBC_LINK) $(LDFLAGS) -o $@ $^
 # Sorted: what the agent writes to all the time stands together (agent/agent.h).
@@ -122,7 +126,7 @@ $(BUILD)/hermes-sandbox: $(call musl_objs,cli cli/files) $(COMMON_MUSL)
 # --- tests -------------------------------------------------------------------------------------------
 UNIT := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))
 TEST_LIBS = $(call pkg,libs,cmocka libcurl yaml-0.1 jansson libsystemd audit auparse nettle libcap-ng)
-TEST_OBJS = $(call lib_objs,common config engine manager agent cli cli/files cli/audit cli/doctor cli/setup supervisor helper)
+TEST_OBJS = $(call lib_objs,common config engine manager agent cli cli/files cli/audit cli/doctor cli/image cli/setup supervisor helper)
 $(BUILD)/libundertest.a: $(TEST_OBJS)
 	@rm -f $@
 	ar rcs $@ $^
