@@ -160,7 +160,7 @@ static void sum(uint8_t *header) {
 static void test_refused(void **state) {
         struct image_tar_entry e = { .type = IMAGE_TAR_FILE, .name = "f", .size = 1 };
         static const char *const records[] = {
-                "10 path=x\n",    "8 path=x",       "99 path=x\n",
+                "11 path=x\n",    "8 path=x",       "99 path=x\n",
                 "x path=x\n",     "7 size\n",       "9 size=-\n",
                 "3 \n",           "0 path=x\n",     "999999999999999999999 path=x\n",
                 "13 path=/abc\n", "14 path=../ab\n"
