@@ -23,11 +23,14 @@ _hermes_sandbox_value() {
 	setup,--read-only) mapfile -t COMPREPLY < <(compgen -W 'true false' -- "$2") && return ;;
 	setup,--add-user) mapfile -t COMPREPLY < <(compgen -u -- "$2") && return ;;
 	setup,--pool-size | setup,--memory | setup,--memory-reserve | setup,--cpus | setup,--image) COMPREPLY=() && return ;;
+	image,--flavour) mapfile -t COMPREPLY < <(compgen -W 'base dev hermes' -- "$2") && return ;;
+	image,--suite) mapfile -t COMPREPLY < <(compgen -W 'bookworm trixie' -- "$2") && return ;;
+	image,--name | image,--package | image,--mirror) COMPREPLY=() && return ;;
 	logs,-[a-z] | ls,-[a-z] | rm,-[a-z] | cp,-[a-z]) return 1 ;;
 	esac
 	case $1 in
-	--socket | --script | --log | --trail | --manager | --pid-file) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
-	--config-dir | --root) mapfile -t COMPREPLY < <(compgen -d -- "$2") ;;
+	--socket | --script | --log | --trail | --manager | --pid-file | --engine-socket) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
+	--config-dir | --root | --tmp) mapfile -t COMPREPLY < <(compgen -d -- "$2") ;;
 	--session) mapfile -t COMPREPLY < <(compgen -W "$(_hermes_sandbox_sessions)" -- "$2") ;;
 	--mount) mapfile -t COMPREPLY < <(compgen -d -S : -- "$2") && compopt -o nospace 2>/dev/null ;;
 	--offset | --stdout-offset | --stderr-offset) mapfile -t COMPREPLY < <(compgen -W 'end' -- "$2") ;;
@@ -38,7 +41,7 @@ _hermes_sandbox_value() {
 	-w | --workdir | --timeout | --exec | --ttl | --label | --max-size) COMPREPLY=() ;;
 	*) return 1 ;;
 	esac
-	case $1 in --socket | --script | --log | --trail | --manager | --pid-file | --config-dir | --root) compopt -o filenames 2>/dev/null ;; esac
+	case $1 in --socket | --script | --log | --trail | --manager | --pid-file | --engine-socket | --config-dir | --root | --tmp) compopt -o filenames 2>/dev/null ;; esac
 	return 0
 }
 
@@ -74,6 +77,7 @@ _hermes_sandbox_options() {
 		echo '--user --add-user --install-scripts --no-systemd --no-start --dry-run --yes --config-dir --socket --pid-file'
 		;;
 	config) echo '--help -h --config-dir' ;;
+	image) echo '--help -h --flavour --suite --name --package --mirror --tmp --engine-socket --verbose' ;;
 	audit)
 		echo '--help -h --since --until --user --session --exec --failed --summary --json --full --verify'
 		echo '--log --trail --account --manager'
@@ -91,7 +95,7 @@ _hermes_sandbox_remote() {
 
 _hermes_sandbox() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command='' operand=0 i
-	local commands='exec session ps attach wait kill cp cat ls rm status top stats metrics logs start stop setup config audit doctor version help'
+	local commands='exec session ps attach wait kill cp cat ls rm status top stats metrics logs start stop setup config image audit doctor version help'
 
 	COMPREPLY=()
 	# bash breaks --option=value into three words.
@@ -152,6 +156,11 @@ _hermes_sandbox() {
 		else
 			compopt -o filenames 2>/dev/null
 			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		fi
+		;;
+	image)
+		if [[ $operand -eq 0 || $operand -eq $COMP_CWORD ]]; then
+			mapfile -t COMPREPLY < <(compgen -W 'list pull verify build remove' -- "$cur")
 		fi
 		;;
 	session)

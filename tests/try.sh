@@ -66,11 +66,10 @@ if image_present "$SOCKET" "$IMAGE"; then
 elif step "the image $IMAGE (docker pull)" && docker_pull; then
 	:
 else
-	step "no registry gave it; it is made of Debian's packages (mmdebstrap)"
+	step "no registry gave it; it is made of Debian's packages (hermes-sandbox image build)"
 	command -v mmdebstrap >/dev/null ||
 		quietly apt-get install -y -q --no-install-recommends mmdebstrap
-	archive=$(image_archive bookworm) || die "mmdebstrap could not make it"
-	image_import "$SOCKET" "$IMAGE" "$archive"
+	quietly hermes-sandbox image build --name "$IMAGE" --engine-socket "$SOCKET"
 fi
 
 step "the sandbox (hermes-sandbox start)"

@@ -121,6 +121,7 @@ options() {
 		audit) "$BUILD/hermes-sandbox-audit" --help ;;
 		doctor) "$BUILD/hermes-sandbox-doctor" --help ;;
 		setup) "$BUILD/hermes-sandbox-setup" --help ;;
+		image) "$BUILD/hermes-sandbox-image" --help ;;
 		esac
 	} | sed '/^examples:/,/^$/d' |
 		{ grep -oE '^  +(-[a-z]|--[a-z-]+)( [A-Z]+)?(, (-[a-z]|--[a-z-]+)( [A-Z]+)?)*|\[--?[a-z-]+|config [a-z]+ \[--[a-z-]+' || true; } |
@@ -177,6 +178,8 @@ values() {
 	offered "$1" check config ''
 	offered "$1" bridge setup --network b
 	offered "$1" --dry-run setup --user --d
+	offered "$1" build image ''
+	offered "$1" hermes image build --flavour h
 	offered "$1" mkdir exec mkdi
 	offered "$1" mkdir exec -i -e A --timeout 1s mkdi
 	offered "$1" exec --socket /x e
