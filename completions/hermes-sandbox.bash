@@ -30,7 +30,7 @@ _hermes_sandbox_value() {
 	esac
 	case $1 in
 	--socket | --script | --log | --trail | --manager | --pid-file | --engine-socket) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
-	--config-dir | --root | --tmp) mapfile -t COMPREPLY < <(compgen -d -- "$2") ;;
+	--config-dir | --root | --tmp | --cache) mapfile -t COMPREPLY < <(compgen -d -- "$2") ;;
 	--session) mapfile -t COMPREPLY < <(compgen -W "$(_hermes_sandbox_sessions)" -- "$2") ;;
 	--mount) mapfile -t COMPREPLY < <(compgen -d -S : -- "$2") && compopt -o nospace 2>/dev/null ;;
 	--offset | --stdout-offset | --stderr-offset) mapfile -t COMPREPLY < <(compgen -W 'end' -- "$2") ;;
@@ -41,7 +41,7 @@ _hermes_sandbox_value() {
 	-w | --workdir | --timeout | --exec | --ttl | --label | --max-size) COMPREPLY=() ;;
 	*) return 1 ;;
 	esac
-	case $1 in --socket | --script | --log | --trail | --manager | --pid-file | --engine-socket | --config-dir | --root | --tmp) compopt -o filenames 2>/dev/null ;; esac
+	case $1 in --socket | --script | --log | --trail | --manager | --pid-file | --engine-socket | --config-dir | --root | --tmp | --cache) compopt -o filenames 2>/dev/null ;; esac
 	return 0
 }
 
@@ -77,7 +77,7 @@ _hermes_sandbox_options() {
 		echo '--user --add-user --install-scripts --no-systemd --no-start --dry-run --yes --config-dir --socket --pid-file'
 		;;
 	config) echo '--help -h --config-dir' ;;
-	image) echo '--help -h --flavour --suite --name --package --mirror --tmp --engine-socket --verbose' ;;
+	image) echo '--help -h --flavour --suite --name --package --mirror --tmp --cache --engine-socket --verbose' ;;
 	audit)
 		echo '--help -h --since --until --user --session --exec --failed --summary --json --full --verify'
 		echo '--log --trail --account --manager'

@@ -167,6 +167,7 @@ complete -c hermes-sandbox -n '__hermes_sandbox_is image' -l name -x -d 'its nam
 complete -c hermes-sandbox -n '__hermes_sandbox_is image' -l package -x -d 'a further package'
 complete -c hermes-sandbox -n '__hermes_sandbox_is image' -l mirror -x -d 'where the packages come from'
 complete -c hermes-sandbox -n '__hermes_sandbox_is image' -l tmp -x -a '(__fish_complete_directories)' -d 'where it is put together'
+complete -c hermes-sandbox -n '__hermes_sandbox_is image' -l cache -x -a '(__fish_complete_directories)' -d 'where packages are kept'
 complete -c hermes-sandbox -n '__hermes_sandbox_is image' -l engine-socket -rF -d 'socket of the engine'
 complete -c hermes-sandbox -n '__hermes_sandbox_is image' -l verbose -d 'show what mmdebstrap and apt say'
 

@@ -61,15 +61,25 @@ static void test_remove(void **state) {
 
 static void test_usage(void **state) {
         static const char *const bad[][2] = {
-                { "--flavour", "x" },           { "--suite", "sid" },
-                { "--name", "debian" },         { "--name", "Debian:x" },
-                { "--name", "a@sha256:0" },     { "--package", "jq-" },
-                { "--package", "-x" },          { "--package", "a,b" },
-                { "--package", "./x.deb" },     { "--package", "?all" },
-                { "--package", "a b" },         { "--mirror", "nowhere" },
-                { "--mirror", "http://a b" },   { "--mirror", "--x://" },
-                { "--mirror", "deb x\ndeb y" }, { "--tmp", "x" },
-                { "--engine-socket", "x" },     { "--nope", "x" },
+                { "--flavour", "x" },
+                { "--suite", "sid" },
+                { "--name", "debian" },
+                { "--name", "Debian:x" },
+                { "--name", "a@sha256:0" },
+                { "--package", "jq-" },
+                { "--package", "-x" },
+                { "--package", "a,b" },
+                { "--package", "./x.deb" },
+                { "--package", "?all" },
+                { "--package", "a b" },
+                { "--mirror", "nowhere" },
+                { "--mirror", "http://a b" },
+                { "--mirror", "--x://" },
+                { "--mirror", "deb x\ndeb y" },
+                { "--tmp", "x" },
+                { "--cache", "/a b" },
+                { "--engine-socket", "x" },
+                { "--nope", "x" },
         };
 
         (void)state;

@@ -184,7 +184,7 @@ static int run_mmdebstrap(struct build *b, struct errmsg *e) {
                         e, r,
                         "no space left for mmdebstrap in %s or %s: free some, or say where there is "
                         "with --tmp DIR",
-                        b->place.tmp, b->paths->cache);
+                        b->place.tmp, b->place.cache);
         return r;
 }
 
@@ -294,16 +294,17 @@ static int make_image(struct build *b, struct errmsg *e) {
 /* --- all of it ---------------------------------------------------------------------------------- */
 
 static int build(struct build *b, struct errmsg *e) {
+        const struct image_options *o = b->options;
         int r;
 
         if (access(b->paths->mmdebstrap, X_OK) < 0)
                 return errmsg_set(e, -ENOENT, "%s is missing: run apt install mmdebstrap",
                                   b->paths->mmdebstrap);
-        r = image_place_init(&b->place, b->options->tmp ? b->options->tmp : b->paths->tmp,
-                             b->paths->cache, b->options->suite->name, e);
+        r = image_place_init(&b->place, o->tmp ? o->tmp : b->paths->tmp,
+                             o->cache ? o->cache : b->paths->cache, o->suite->name, e);
         if (r < 0)
                 return r;
-        image_layer_init(b->layer, b->place.layer_fd, b->options->suite->epoch);
+        image_layer_init(b->layer, b->place.layer_fd, o->suite->epoch);
         step(b, "the packages (mmdebstrap)");
         r = make_layer(b, e);
         return r != 0 ? r : make_image(b, e);

@@ -23,6 +23,7 @@ const char image_help[] =
         "  --mirror URL     packages from there, in place of this machine's own apt sources; also a line\n"
         "                   of sources.list(5); may be given more than once\n"
         "  --tmp DIR        where it is put together, in place of /var/tmp\n"
+        "  --cache DIR      where packages are kept, in place of /var/cache/hermes-sandbox\n"
         "  --engine-socket PATH  in place of the configuration's engine.socket\n"
         "  --verbose        shows what mmdebstrap and apt say\n"
         "\n"
@@ -153,7 +154,7 @@ static bool package_ok(const char *s) {
 
 /* --- options ------------------------------------------------------------------------------------ */
 
-enum { FLAVOUR = 256, SUITE, NAME, PACKAGE, MIRROR, TMP, ENGINE_SOCKET, VERBOSE };
+enum { FLAVOUR = 256, SUITE, NAME, PACKAGE, MIRROR, TMP, CACHE, ENGINE_SOCKET, VERBOSE };
 
 static const struct option options[] = {
         { "flavour", required_argument, NULL, FLAVOUR },
@@ -162,6 +163,7 @@ static const struct option options[] = {
         { "package", required_argument, NULL, PACKAGE },
         { "mirror", required_argument, NULL, MIRROR },
         { "tmp", required_argument, NULL, TMP },
+        { "cache", required_argument, NULL, CACHE },
         { "engine-socket", required_argument, NULL, ENGINE_SOCKET },
         { "verbose", no_argument, NULL, VERBOSE },
         { "help", no_argument, NULL, 'h' },
@@ -219,6 +221,20 @@ static int add_mirror(struct image_options *o, const char *s, struct errmsg *e) 
         return 0;
 }
 
+/* mmdebstrap splits its hooks' words as a shell does. */
+static int set_path(const char *name, const char *value, const char **ret, struct errmsg *e) {
+        if (value[0] != '/')
+                return errmsg_set(e, -EINVAL, "--%s: not an absolute path: '%.100s'", name, value);
+        for (const char *s = value; *s; s++)
+                if (!isalnum((unsigned char)*s) && !strchr("/._-+", *s))
+                        return errmsg_set(
+                                e, -EINVAL,
+                                "--%s: a path of letters, digits, '.', '_', '+' and '-' alone: '%.100s'",
+                                name, value);
+        *ret = value;
+        return 0;
+}
+
 static int take(struct image_options *o, int c, const char *value, struct errmsg *e) {
         switch (c) {
         case FLAVOUR:
@@ -236,12 +252,11 @@ static int take(struct image_options *o, int c, const char *value, struct errmsg
         case MIRROR:
                 return add_mirror(o, value, e);
         case TMP:
+                return set_path("tmp", value, &o->tmp, e);
+        case CACHE:
+                return set_path("cache", value, &o->cache, e);
         case ENGINE_SOCKET:
-                if (value[0] != '/')
-                        return errmsg_set(e, -EINVAL, "--%s: not an absolute path: '%.100s'",
-                                          c == TMP ? "tmp" : "engine-socket", value);
-                *(c == TMP ? &o->tmp : &o->engine_socket) = value;
-                return 0;
+                return set_path("engine-socket", value, &o->engine_socket, e);
         case VERBOSE:
                 o->verbose = true;
                 return 0;

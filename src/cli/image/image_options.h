@@ -34,7 +34,7 @@ struct image_options {
         size_t n_packages;
         const char *mirrors[IMAGE_MIRRORS_MAX];
         size_t n_mirrors;
-        const char *tmp, *engine_socket; /* NULL: not given */
+        const char *tmp, *cache, *engine_socket; /* NULL: not given */
 };
 
 extern const char image_help[];

@@ -79,6 +79,7 @@ int image_place_init(struct image_place *p, const char *tmp, const char *cache, 
 
         *p = IMAGE_PLACE_NONE;
         p->tmp = tmp;
+        p->cache = cache;
         r = open_cache(p, cache, suite, e);
         if (r < 0)
                 return r;

@@ -8,6 +8,7 @@
 
 struct image_place {
         const char *tmp;     /* the folder is in it, and so is the file */
+        const char *cache;   /* what is kept is in it */
         char folder[1024];   /* mode 0700, with "work" in it; "": none */
         char archives[1024]; /* as apt's /var/cache/apt/archives */
         int layer_fd;        /* a file without a name, mode 0600 */
@@ -16,7 +17,7 @@ struct image_place {
 
 #define IMAGE_PLACE_NONE ((struct image_place){ .layer_fd = -1, .lock_fd = -1 })
 
-/* 0, or -errno and a line in *e: -EBUSY where another build runs. image_place_done() in any case. @tmp must live on. */
+/* 0, or -errno and a line in *e: -EBUSY where another build runs. image_place_done() in any case. @tmp and @cache must live on. */
 int image_place_init(struct image_place *p, const char *tmp, const char *cache, const char *suite,
                      struct errmsg *e);
 
