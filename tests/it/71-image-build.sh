@@ -9,15 +9,27 @@
 IMAGE=$HST_RUN/bin/hermes-sandbox-image
 NAME=hst/base:71
 TMP=$HST_DIR/tmp
+SIZE=1g
 mkdir "$TMP"
+
+# in_memory COMMAND…: with a TMP that is in memory and its own alone. What is left there is listed in HST_DIR/left.
+in_memory() {
+	# shellcheck disable=SC2016 # the inner shell expands it
+	unshare -m --propagation private sh -c 'mount -t tmpfs -o "size=$1,mode=755" tmp "$2" || exit 99
+		tmp=$2 left=$3; shift 3; rc=0; "$@" || rc=$?
+		{ ls -A "$tmp"; grep -F "$tmp/" /proc/self/mountinfo; } >"$left"; exit $rc' - "$SIZE" "$TMP" "$HST_DIR/left" "$@"
+}
 
 # image VERB ARGUMENT…: RC, OUT and ERR.
 image() {
-	local verb=$1
+	local verb=$1 run=()
 	shift
-	[ "$verb" != build ] || set -- --tmp "$TMP" --cache "$IMAGE_CACHE/packages" "$@"
+	if [ "$verb" = build ]; then
+		run=(in_memory)
+		set -- --tmp "$TMP" --cache "$IMAGE_CACHE/packages" "$@"
+	fi
 	RC=0
-	"$IMAGE" "$verb" --engine-socket "$HST_ENGINE" "$@" >"$HST_DIR/out" 2>"$HST_DIR/err" </dev/null || RC=$?
+	"${run[@]}" "$IMAGE" "$verb" --engine-socket "$HST_ENGINE" "$@" >"$HST_DIR/out" 2>"$HST_DIR/err" </dev/null || RC=$?
 	OUT=$(cat "$HST_DIR/out")
 	ERR=$(cat "$HST_DIR/err")
 }
@@ -35,8 +47,7 @@ all_images() { docker_ image ls -aq --no-trunc | sort; }
 
 # nothing_left: no folder, no file, no mount and no process of it.
 nothing_left() {
-	expect_eq "" "$(ls -A "$TMP")"
-	expect_eq "" "$(grep -F "$TMP" /proc/self/mountinfo || true)"
+	expect_eq "" "$(cat "$HST_DIR/left")"
 	! pgrep -f "^[^ ]*perl [^ ]*mmdebstrap .*$IMAGE_CACHE/packages" || fail "mmdebstrap still runs"
 }
 
@@ -100,23 +111,21 @@ in_use() {
 }
 
 interrupted() {
-	local before pid signal
+	local before pid
 	before=$(all_images)
-	for signal in INT TERM; do
-		env --default-signal=INT "$IMAGE" build --tmp "$TMP" --cache "$IMAGE_CACHE/packages" --name hst/never:71 \
-			--engine-socket "$HST_ENGINE" >"$HST_DIR/out" 2>"$HST_DIR/err" </dev/null &
-		pid=$!
-		# Its mounts are made and dpkg runs.
-		wait_for 60 pgrep -f "^dpkg .*--status-fd" >/dev/null || fail "no dpkg"
-		kill -"$signal" "$pid"
-		RC=0
-		wait "$pid" || RC=$?
-		OUT=$(cat "$HST_DIR/out")
-		ERR=$(cat "$HST_DIR/err")
-		refused $((128 + $(kill -l "$signal"))) '^hermes-sandbox image: interrupted: nothing is left of it$'
-		nothing_left
-		expect_eq "$before" "$(all_images)"
-	done
+	in_memory env --default-signal=INT "$IMAGE" build --tmp "$TMP" --cache "$IMAGE_CACHE/packages" --name hst/never:71 \
+		--engine-socket "$HST_ENGINE" >"$HST_DIR/out" 2>"$HST_DIR/err" </dev/null &
+	pid=$!
+	# Its mounts are made, and dpkg runs.
+	wait_for 60 pgrep -f "^dpkg .*--status-fd" >/dev/null || fail "no dpkg"
+	kill -INT "$(pgrep -o -f "^$IMAGE build .*hst/never:71")"
+	RC=0
+	wait "$pid" || RC=$?
+	OUT=$(cat "$HST_DIR/out")
+	ERR=$(cat "$HST_DIR/err")
+	refused 130 '^hermes-sandbox image: interrupted: nothing is left of it$'
+	nothing_left
+	expect_eq "$before" "$(all_images)"
 }
 
 # As many builds at a time as one.
@@ -130,16 +139,9 @@ second() {
 }
 
 disk_full() {
-	local small=$HST_DIR/small
-	mkdir "$small"
-	RC=0
-	# shellcheck disable=SC2016 # the inner shell expands it
-	unshare -m sh -c 'mount -t tmpfs -o size=30m,mode=755 small "$1" && shift && exec "$@"' - "$small" \
-		"$IMAGE" build --tmp "$small" --cache "$IMAGE_CACHE/packages" --name hst/never:71 \
-		--engine-socket "$HST_ENGINE" >"$HST_DIR/out" 2>"$HST_DIR/err" </dev/null || RC=$?
-	OUT=$(cat "$HST_DIR/out")
-	ERR=$(cat "$HST_DIR/err")
-	refused 125 "^hermes-sandbox image: no space left (for mmdebstrap )?in $small"
+	SIZE=30m image build --name hst/never:71
+	refused 125 "^hermes-sandbox image: no space left (for mmdebstrap )?in $TMP"
+	nothing_left
 }
 
 no_mmdebstrap() {

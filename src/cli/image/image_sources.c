@@ -233,24 +233,28 @@ static void read_lines(char *text, struct wanted *w) {
 
 /* --- files -------------------------------------------------------------------------------------- */
 
-static int read_file(const char *path, struct wanted *w) {
-        _cleanup_free_ char *text = NULL;
-        size_t len = strlen(path), cap = 1u << 20, n;
+/* The first mebibyte, into @text. */
+static int read_text(const char *path, char *text, size_t cap) {
         FILE *f = fopen(path, "re");
         int r = 0;
 
+        text[0] = '\0';
         if (!f)
                 return errno == ENOENT ? 0 : -errno;
-        text = malloc(cap);
-        if (!text)
-                r = -ENOMEM;
-        n = text ? fread(text, 1, cap - 2, f) : 0;
+        text[fread(text, 1, cap - 2, f)] = '\0';
         if (ferror(f))
                 r = -EIO;
         fclose(f);
+        return r;
+}
+
+static int read_file(const char *path, struct wanted *w) {
+        size_t len = strlen(path), cap = 1u << 20;
+        _cleanup_free_ char *text = malloc(cap);
+        int r = text ? read_text(path, text, cap) : -ENOMEM;
+
         if (r < 0)
                 return r;
-        text[n] = '\0';
         if (len > 8 && strcmp(path + len - 8, ".sources") == 0)
                 read_stanzas(text, w);
         else
