@@ -92,7 +92,7 @@ nothing_told() {
 	local out
 	out=$(docker_ run --rm --network none "$NAME" sh -c \
 		'find / -xdev -newermt 2023-06-11 ! -path "/proc/*" ! -path "/sys/*" ! -path "/dev/*" ! -name .dockerenv -type f
-		ls -A /var/log /tmp /run /etc/apt/sources.list.d; test ! -e /etc/apt/sources.list; cat /etc/machine-id 2>/dev/null')
+		ls -A /var/log /tmp /run /etc/apt/sources.list.d; test ! -e /etc/apt/sources.list; cat /etc/machine-id 2>/dev/null || true')
 	expect_eq "" "$(grep -vE '^(/etc/(hosts|hostname|resolv.conf)|/(run|tmp|var/log).*:|/etc/apt/sources.list.d:|apt|lock|)$' <<<"$out" || true)"
 }
 
