@@ -17,7 +17,6 @@
 #include "common/exitcode.h"
 
 static int run_config(const struct cli *c, int argc, char **argv);
-static int run_image(const struct cli *c, int argc, char **argv);
 static int run_audit(const struct cli *c, int argc, char **argv);
 static int run_doctor(const struct cli *c, int argc, char **argv);
 static int run_setup(const struct cli *c, int argc, char **argv);
@@ -40,27 +39,6 @@ static const struct cli_command config_command = {
                 "  hermes-sandbox config check ./sandbox.yaml\n"
                 "  hermes-sandbox config show\n",
         .run = run_config,
-};
-
-static const struct cli_command image_command = {
-        .name = "image",
-        .group = CLI_ADMINISTER,
-        .summary = "list, pull, verify, build and remove images",
-        .help = "usage: hermes-sandbox image list | pull | verify\n"
-                "       hermes-sandbox image build [--flavour base|dev|hermes] [--suite bookworm|trixie]\n"
-                "                                  [--name NAME:TAG] [--package P]... [--mirror URL]\n"
-                "       hermes-sandbox image remove NAME\n"
-                "\n"
-                "build:  makes an image from Debian's signed packages, without a registry; the same packages\n"
-                "        give the same image id, and a tag that exists is never moved (root)\n"
-                "remove: removes an image that no container uses (root)\n"
-                "        All their options: hermes-sandbox-image(1).\n"
-                "\n"
-                "examples:\n"
-                "  sudo hermes-sandbox image build --name debian:bookworm-slim\n"
-                "  sudo hermes-sandbox image build --flavour hermes --suite trixie\n"
-                "  sudo hermes-sandbox image remove hermes-sandbox/dev:bookworm\n",
-        .run = run_image,
 };
 
 static const struct cli_command audit_command = {
@@ -141,7 +119,7 @@ static const struct cli_command *const commands[] = {
         &cli_wait_command,  &cli_kill_command,    &cli_cp_command,     &cli_cat_command,
         &cli_ls_command,    &cli_rm_command,      &cli_status_command, &cli_top_command,
         &cli_stats_command, &cli_metrics_command, &cli_logs_command,   &cli_start_command,
-        &cli_stop_command,  &setup_command,       &config_command,     &image_command,
+        &cli_stop_command,  &setup_command,       &cli_image_command,  &config_command,
         &audit_command,     &doctor_command,      &version_command,    &help_command,
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -247,8 +225,7 @@ static int run_help(const struct cli *c, int argc, char **argv) {
         return cli_say(cmd->help);
 }
 
-/* What needs a library is another program, as exec must not pay for it. */
-static int run_program(const struct cli *c, const char *name, char **argv) {
+int cli_run_program(const struct cli *c, const char *name, char **argv) {
         char path[4096];
 
         if ((size_t)snprintf(path, sizeof(path), "%s/%s", c->libexec, name) >= sizeof(path))
@@ -261,18 +238,12 @@ static int run_program(const struct cli *c, const char *name, char **argv) {
 
 static int run_config(const struct cli *c, int argc, char **argv) {
         (void)argc;
-        return run_program(c, "hermes-sandbox-config", argv);
-}
-
-/* build and remove are root's, who reaches the engine himself. */
-static int run_image(const struct cli *c, int argc, char **argv) {
-        (void)argc;
-        return run_program(c, "hermes-sandbox-image", argv);
+        return cli_run_program(c, "hermes-sandbox-config", argv);
 }
 
 static int run_audit(const struct cli *c, int argc, char **argv) {
         (void)argc;
-        return run_program(c, "hermes-sandbox-audit", argv);
+        return cli_run_program(c, "hermes-sandbox-audit", argv);
 }
 
 /* It finds the manager as we do, but for --socket, which is an option of ours. */
@@ -282,12 +253,12 @@ static int run_doctor(const struct cli *c, int argc, char **argv) {
                 cli_error("doctor: %s", strerror(errno));
                 return EXIT_OS;
         }
-        return run_program(c, "hermes-sandbox-doctor", argv);
+        return cli_run_program(c, "hermes-sandbox-doctor", argv);
 }
 
 static int run_setup(const struct cli *c, int argc, char **argv) {
         (void)argc;
-        return run_program(c, "hermes-sandbox-setup", argv);
+        return cli_run_program(c, "hermes-sandbox-setup", argv);
 }
 
 enum { OPT_HELP, OPT_VERSION, OPT_SOCKET };

@@ -33,6 +33,10 @@ struct cli_command {
 /* The whole program: global options, then the command. */
 int cli_main(struct cli *c, int argc, char **argv);
 
+/* Becomes the program @name of the folder libexec: what needs a library is another program, as exec must not pay for
+ * it. Returns EXIT_SANDBOX and a line on stderr where that cannot be. */
+int cli_run_program(const struct cli *c, const char *name, char **argv);
+
 /* One line on stderr, "hermes-sandbox: …", control characters made harmless, in one write. */
 __attribute__((format(printf, 1, 2))) void cli_error(const char *fmt, ...);
 
@@ -79,3 +83,4 @@ extern const struct cli_command cli_metrics_command;
 extern const struct cli_command cli_logs_command;
 extern const struct cli_command cli_start_command;
 extern const struct cli_command cli_stop_command;
+extern const struct cli_command cli_image_command;

@@ -15,6 +15,14 @@ bool engine_is_hex(const char *s, size_t digits) {
         return strlen(s) == digits && strspn(s, "0123456789abcdef") == digits;
 }
 
+static const char *bare(const char *id) {
+        return strncmp(id, "sha256:", 7) == 0 ? id + 7 : id;
+}
+
+bool engine_same_image(const char *id, const char *other) {
+        return bare(id)[0] && strcmp(bare(id), bare(other)) == 0;
+}
+
 static void put_str(struct wire_out *out, const char *s, size_t max) {
         if (s && strlen(s) > max)
                 out->bad = true;
@@ -84,6 +92,7 @@ static void put_request(struct wire_out *out, const struct engine_msg *m) {
                 put_str(out, m->container, ENGINE_ID_LEN);
                 break;
         case ENGINE_IMAGE:
+        case ENGINE_IMAGE_LOOK:
                 put_str(out, m->profile, ENGINE_PROFILE_MAX);
                 break;
         case ENGINE_INFO:
@@ -91,6 +100,14 @@ static void put_request(struct wire_out *out, const struct engine_msg *m) {
         default:
                 out->bad = true;
         }
+}
+
+static void put_image_is(struct wire_out *out, const struct engine_msg *m) {
+        wire_put_u8(out, m->present);
+        put_str(out, m->image, ENGINE_IMAGE_ID_MAX);
+        put_str(out, m->digest, ENGINE_DIGEST_MAX);
+        wire_put_u64(out, m->bytes);
+        put_str(out, m->created, ENGINE_CREATED_MAX);
 }
 
 static void put_answer(struct wire_out *out, const struct engine_msg *m) {
@@ -103,9 +120,11 @@ static void put_answer(struct wire_out *out, const struct engine_msg *m) {
         case ENGINE_CREATED:
                 put_str(out, m->container, ENGINE_ID_LEN);
                 wire_put_u32(out, m->pid);
+                put_str(out, m->image, ENGINE_IMAGE_ID_MAX);
                 break;
         case ENGINE_LISTENING:
                 wire_put_u32(out, m->pid);
+                put_str(out, m->image, ENGINE_IMAGE_ID_MAX);
                 break;
         case ENGINE_DONE:
                 break;
@@ -120,6 +139,10 @@ static void put_answer(struct wire_out *out, const struct engine_msg *m) {
                 break;
         case ENGINE_IMAGE_READY:
                 put_str(out, m->image, ENGINE_IMAGE_ID_MAX);
+                wire_put_u8(out, m->pulled);
+                break;
+        case ENGINE_IMAGE_IS:
+                put_image_is(out, m);
                 break;
         case ENGINE_INFO_IS:
                 put_text(out, m->text, ENGINE_INFO_MAX);
@@ -129,7 +152,10 @@ static void put_answer(struct wire_out *out, const struct engine_msg *m) {
                 put_text(out, m->text, ENGINE_TEXT_MAX);
                 break;
         case ENGINE_PROGRESS:
+                put_str(out, m->layer, ENGINE_LAYER_MAX);
                 put_text(out, m->text, ENGINE_TEXT_MAX);
+                wire_put_u64(out, m->done);
+                wire_put_u64(out, m->total);
                 break;
         case ENGINE_STATE:
                 wire_put_u8(out, m->state);
@@ -193,6 +219,7 @@ static void get_request(struct wire_in *in, struct engine_msg *m) {
                         in->bad = true;
                 break;
         case ENGINE_IMAGE:
+        case ENGINE_IMAGE_LOOK:
                 m->profile = wire_get_str(in, ENGINE_PROFILE_MAX);
                 break;
         case ENGINE_INFO:
@@ -200,6 +227,14 @@ static void get_request(struct wire_in *in, struct engine_msg *m) {
         default:
                 in->bad = true;
         }
+}
+
+static void get_image_is(struct wire_in *in, struct engine_msg *m) {
+        m->present = wire_get_bool(in);
+        m->image = wire_get_str(in, ENGINE_IMAGE_ID_MAX);
+        m->digest = wire_get_str(in, ENGINE_DIGEST_MAX);
+        m->bytes = wire_get_u64(in);
+        m->created = wire_get_str(in, ENGINE_CREATED_MAX);
 }
 
 static void get_answer(struct wire_in *in, struct engine_msg *m) {
@@ -212,9 +247,11 @@ static void get_answer(struct wire_in *in, struct engine_msg *m) {
         case ENGINE_CREATED:
                 m->container = wire_get_hex(in, ENGINE_ID_LEN);
                 m->pid = wire_get_u32(in);
+                m->image = wire_get_str(in, ENGINE_IMAGE_ID_MAX);
                 break;
         case ENGINE_LISTENING:
                 m->pid = wire_get_u32(in);
+                m->image = wire_get_str(in, ENGINE_IMAGE_ID_MAX);
                 break;
         case ENGINE_DONE:
                 break;
@@ -229,6 +266,10 @@ static void get_answer(struct wire_in *in, struct engine_msg *m) {
                 break;
         case ENGINE_IMAGE_READY:
                 m->image = wire_get_str(in, ENGINE_IMAGE_ID_MAX);
+                m->pulled = wire_get_bool(in);
+                break;
+        case ENGINE_IMAGE_IS:
+                get_image_is(in, m);
                 break;
         case ENGINE_INFO_IS:
                 m->text = wire_get_str(in, ENGINE_INFO_MAX);
@@ -238,7 +279,10 @@ static void get_answer(struct wire_in *in, struct engine_msg *m) {
                 m->text = wire_get_str(in, ENGINE_TEXT_MAX);
                 break;
         case ENGINE_PROGRESS:
+                m->layer = wire_get_str(in, ENGINE_LAYER_MAX);
                 m->text = wire_get_str(in, ENGINE_TEXT_MAX);
+                m->done = wire_get_u64(in);
+                m->total = wire_get_u64(in);
                 break;
         case ENGINE_STATE:
                 m->state = wire_get_u8(in);

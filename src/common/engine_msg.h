@@ -12,8 +12,11 @@
 #define ENGINE_PROFILE_MAX 64      /* bytes of a profile's name */
 #define ENGINE_STATUS_MAX 32       /* bytes of a container's state: created, running, exited, … */
 #define ENGINE_IMAGE_ID_MAX 128
-#define ENGINE_TEXT_MAX 1024 /* bytes of FAILED, PROGRESS and STATE; a longer one is cut */
-#define ENGINE_INFO_MAX 8000 /* bytes of INFO_IS */
+#define ENGINE_DIGEST_MAX 384 /* bytes of NAME@sha256:… */
+#define ENGINE_CREATED_MAX 40 /* bytes of a time as the engine says it */
+#define ENGINE_LAYER_MAX 32   /* bytes of a layer's short id */
+#define ENGINE_TEXT_MAX 1024  /* bytes of FAILED, PROGRESS and STATE; a longer one is cut */
+#define ENGINE_INFO_MAX 8000  /* bytes of INFO_IS */
 
 /* An exit code that nobody has seen: the container was gone when the broker looked. */
 #define ENGINE_EXIT_UNKNOWN UINT32_MAX
@@ -32,7 +35,7 @@ struct engine_msg {
         uint16_t type; /* enum engine_type; decides which fields below count */
 
         uint16_t version;         /* HELLO, WELCOME */
-        const char *profile;      /* CREATE, CREATE_MOUNTED, IMAGE */
+        const char *profile;      /* CREATE, CREATE_MOUNTED, IMAGE, IMAGE_LOOK */
         const uint8_t *hash;      /* ENGINE_RECIPE bytes: CREATE…: the recipe, WELCOME: the agent's */
         const char *container;    /* REMOVE, INSPECT, LISTEN, CREATED, DIED; LIST: "after" */
         const char *installation; /* WELCOME */
@@ -40,7 +43,14 @@ struct engine_msg {
         const char *status;       /* INSPECTED: the container's state */
         uint32_t exit_code;       /* INSPECTED, DIED */
         bool oom_killed;          /* INSPECTED, DIED */
-        const char *image;        /* IMAGE_READY */
+        const char *image;        /* IMAGE_READY, IMAGE_IS, and of what CREATED, LISTENING was made */
+        bool pulled;              /* IMAGE_READY */
+        bool present;             /* IMAGE_IS; where it is false nothing else is known */
+        const char *digest;       /* IMAGE_IS: NAME@sha256:…, "" for one that no registry gave */
+        uint64_t bytes;           /* IMAGE_IS */
+        const char *created;      /* IMAGE_IS: RFC 3339, or "" */
+        const char *layer;        /* PROGRESS: which one's, or "" */
+        uint64_t done, total;     /* PROGRESS: bytes; 0: unknown */
         uint16_t error;           /* FAILED: enum engine_error */
         uint8_t state;            /* STATE: enum engine_state */
         const char *text;         /* FAILED, PROGRESS, STATE, INFO_IS */
@@ -64,6 +74,9 @@ int engine_msg_decode(const void *buf, size_t len, enum engine_from from, struct
 
 /* A container id or another fixed number of lower-case hex digits. */
 bool engine_is_hex(const char *s, size_t digits);
+
+/* Are these ids of one image? "sha256:" in front means nothing, and "" is none. */
+bool engine_same_image(const char *id, const char *other);
 
 /* Sends one packet, with the descriptor @pass_fd where it is not -1 (the caller keeps its own). Never
  * blocks, never raises SIGPIPE. Returns 0 or -errno (-EAGAIN: the socket is full). */

@@ -7,7 +7,7 @@
  *     …          fields (wire.h), nothing after them
  *
  * The manager asks; the broker answers each request with exactly one final message (WELCOME, CREATED,
- * DONE, LISTED, INSPECTED, IMAGE_READY, INFO_IS, LISTENING or FAILED); PROGRESS may stand before it. A request
+ * DONE, LISTED, INSPECTED, IMAGE_READY, IMAGE_IS, INFO_IS, LISTENING or FAILED); PROGRESS may stand before it. A request
  * names a profile, never a recipe: the broker builds every container from its own reading of the config.
  */
 #pragma once
@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define ENGINE_PROTO_VERSION 2
+#define ENGINE_PROTO_VERSION 3
 #define ENGINE_MSG_MAX 8192
 #define ENGINE_HEADER 6
 #define ENGINE_LIST_MAX 64 /* containers in one LISTED */
@@ -37,18 +37,23 @@ enum engine_type {
         ENGINE_CREATE_MOUNTED =
                 9, /* as CREATE, with host folders in it; one descriptor: an end of a caller's
                                       socket pair, on which he has written what to mount (engine/mounts.h) */
+        ENGINE_IMAGE_LOOK = 10, /* str profile: is its image there, and which is it; nothing is pulled */
 
         /* broker -> manager */
-        ENGINE_WELCOME = 32,     /* u16 version, str installation id, raw agent SHA-256[32] */
-        ENGINE_CREATED = 33,     /* str container id, u32 pid; one descriptor: the listening socket */
-        ENGINE_DONE = 34,        /* nothing */
-        ENGINE_LISTED = 35,      /* u8 more, u16 n, n x (str id, str profile, str state) */
-        ENGINE_INSPECTED = 36,   /* str state, u32 pid, u32 exit code, u8 oom killed */
-        ENGINE_IMAGE_READY = 37, /* str image id */
+        ENGINE_WELCOME = 32,   /* u16 version, str installation id, raw agent SHA-256[32] */
+        ENGINE_CREATED = 33,   /* str container id, u32 pid, str image id; one descriptor: the listening
+                                    socket */
+        ENGINE_DONE = 34,      /* nothing */
+        ENGINE_LISTED = 35,    /* u8 more, u16 n, n x (str id, str profile, str state) */
+        ENGINE_INSPECTED = 36, /* str state, u32 pid, u32 exit code, u8 oom killed */
+        ENGINE_IMAGE_READY = 37, /* str image id, u8 pulled: it was not there before */
         ENGINE_INFO_IS = 38,     /* str "key=value\n" lines: see engine_info.h */
         ENGINE_FAILED = 39,      /* u16 enum engine_error, str one line */
-        ENGINE_PROGRESS = 40,    /* str one line */
-        ENGINE_LISTENING = 41,   /* u32 pid of its init process; one descriptor: the listening socket */
+        ENGINE_PROGRESS = 40,    /* str layer or "", str one line, u64 bytes done, u64 of how many */
+        ENGINE_LISTENING = 41,   /* u32 pid of its init process, str image id; one descriptor: the
+                                    listening socket */
+        ENGINE_IMAGE_IS =
+                42, /* u8 present, str image id, str repository digest, u64 bytes, str created */
 
         /* broker -> manager, unasked (id 0) */
         ENGINE_STATE =

@@ -24,6 +24,10 @@ enum ask_op {
         ASK_STATS = 6,         /* what has happened since the start */
         ASK_METRICS = 7,       /* the same as OpenMetrics text */
         ASK_TOP = 8,           /* what each sandbox uses now; all */
+        ASK_IMAGE_LIST = 9,    /* the images that the config names */
+        ASK_IMAGE_PULL =
+                10, /* labels: of which profiles ("profile=NAME"; none: of all that the caller may use) */
+        ASK_IMAGE_VERIFY = 11, /* labels: of which profiles; none: of all */
 };
 #define PROTO_LABELS_MAX 32
 #define PROTO_LABEL_MAX 256

@@ -156,7 +156,9 @@ CONFIG_READER(word_text) {
 
 CONFIG_READER(image) {
         if (!is_text(n) || !config_image_ok(n->text))
-                return config_bad_node(r, n, "an image such as debian:bookworm-slim");
+                return config_bad_node(
+                        r, n,
+                        "an image such as debian:bookworm-slim, NAME@sha256:HEX or sha256:HEX (64 hex digits)");
         set_text(object, k, config_strdup(n->text));
         return 0;
 }

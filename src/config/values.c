@@ -15,6 +15,7 @@
 #define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define DIGIT "0123456789"
 #define ALNUM LOWER UPPER DIGIT
+#define HEX DIGIT "abcdef"
 
 /* One byte of @first, then only bytes of @rest, @max bytes in all. */
 static bool made_of(const char *s, size_t len, const char *first, const char *rest, size_t max) {
@@ -73,12 +74,24 @@ static bool registry_ok(const char *s, size_t len) {
         return !colon || made_of(colon + 1, len - host - 1, DIGIT, DIGIT, 5);
 }
 
+enum image_pin config_image_pin(const char *s) {
+        return digest_ok(s) ? IMAGE_PIN_ID : strchr(s, '@') ? IMAGE_PIN_DIGEST : IMAGE_PIN_NONE;
+}
+
+/* Engines look for an id where they find no name, and refuse these as names. */
+static bool looks_like_id(const char *s, size_t len) {
+        return (len == 6 && memcmp(s, "sha256", 6) == 0) ||
+               (len == 64 && made_of(s, len, HEX, HEX, len));
+}
+
 bool config_image_ok(const char *s) {
         size_t len = strlen(s);
         const char *at = strchr(s, '@'), *end = at ? at : s + len, *tag, *p;
 
         if (len > 255 || (at && !digest_ok(at + 1)))
                 return false;
+        if (digest_ok(s))
+                return true;
         p = s;
         tag = memrchr(p, ':', (size_t)(end - p));
         if (tag && memchr(tag, '/', (size_t)(end - tag)))
@@ -88,6 +101,8 @@ bool config_image_ok(const char *s) {
                         return false;
                 end = tag;
         }
+        if (looks_like_id(s, (size_t)(end - s)))
+                return false;
         for (bool first = true;; first = false) {
                 const char *slash = memchr(p, '/', (size_t)(end - p));
                 size_t n = (size_t)((slash ? slash : end) - p);

@@ -5,9 +5,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* NAME[:TAG][@sha256:HEX], as in docker's reference grammar (distribution/reference); at most 255
- * bytes, so that it can stand in a URL's path and never be taken for an option. */
+/* NAME[:TAG][@sha256:HEX], as in docker's reference grammar (distribution/reference), or an image's id,
+ * sha256:HEX; at most 255 bytes, so that it can stand in a URL's path and never be taken for an option. No name
+ * that an engine could take for an id. */
 bool config_image_ok(const char *s);
+
+/* What an image's name says of which image it is: nothing (a tag can be moved), the digest that a registry knows it by,
+ * or its id. @s is one that config_image_ok() accepts. */
+enum image_pin { IMAGE_PIN_NONE, IMAGE_PIN_DIGEST, IMAGE_PIN_ID };
+enum image_pin config_image_pin(const char *s);
 
 /* [a-zA-Z0-9][a-zA-Z0-9_.-]*, as docker's own names; at most 128 bytes. */
 bool config_docker_name_ok(const char *s);

@@ -45,12 +45,15 @@ static void copy_whole(char *to, size_t cap, const char *from) {
         to[n] = '\0';
 }
 
-/* For people: cut where it is too long, no control characters. */
+/* For people: cut where it is too long, in front of a character that does not fit, no control characters. */
 static void copy_words(char *to, size_t cap, const char *from) {
         size_t n = 0;
 
         for (; *from && n + 1 < cap; from++)
                 to[n++] = (unsigned char)*from < 0x20 || *from == 0x7f ? '?' : *from;
+        if (*from)
+                while (n > 0 && ((unsigned char)*from & 0xc0) == 0x80)
+                        from--, n--;
         while (n > 0 && to[n - 1] == '?')
                 n--;
         to[n] = '\0';
@@ -70,6 +73,13 @@ static int get_id(const json_t *object, const char *key, char ret[ENGINE_ID_LEN 
                 return -EPROTO;
         memcpy(ret, s, ENGINE_ID_LEN + 1);
         return 0;
+}
+
+/* "sha256:00ff", or what an engine has in its place; else "". */
+static void get_image_id(const json_t *object, const char *key, char ret[ENGINE_IMAGE_ID_MAX + 1]) {
+        copy_whole(ret, ENGINE_IMAGE_ID_MAX + 1, text_of(object, key));
+        if (strspn(ret, "abcdefghijklmnopqrstuvwxyz0123456789:") != strlen(ret))
+                ret[0] = '\0';
 }
 
 static void get_labels(const json_t *labels, struct apijson_container *c) {
@@ -127,6 +137,7 @@ int apijson_inspect(const char *body, size_t len, struct apijson_container *ret,
         c.oom_killed = json_is_true(json_object_get(state, "OOMKilled"));
         c.pid = number_of(state, "Pid", 0);
         c.exit_code = number_of(state, "ExitCode", ENGINE_EXIT_UNKNOWN);
+        get_image_id(j, "Image", c.image);
         *ret = c;
         return 0;
 }
@@ -161,16 +172,60 @@ int apijson_list(const char *body, size_t len, struct apijson_container **ret, s
         return 0;
 }
 
-int apijson_image_id(const char *body, size_t len, char ret[ENGINE_IMAGE_ID_MAX + 1], struct errmsg *e) {
+/* A name may hold what a registry chose: only what a reference can be made of is taken. */
+static bool is_digest(const char *s) {
+        const char *at = strchr(s, '@');
+
+        return at && at > s && strncmp(at, "@sha256:", 8) == 0 && engine_is_hex(at + 8, 64) &&
+               strlen(s) <= ENGINE_DIGEST_MAX &&
+               strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:@") ==
+                       strlen(s);
+}
+
+/* Of several, that with the digest which @name asks for; else one of @name's own repository; else the first. */
+static void get_digest(const json_t *list, const char *name, struct apijson_image *ret) {
+        const char *asked = strchr(name, '@'), *colon = strrchr(name, ':');
+        size_t i, n = colon && !strchr(colon, '/') ? (size_t)(colon - name) : strlen(name);
+        int best = 0;
+        const json_t *item;
+
+        json_array_foreach(list, i, item) {
+                const char *s = json_string_value(item), *at;
+                int rank = 1;
+
+                if (!s || !is_digest(s))
+                        continue;
+                at = strchr(s, '@');
+                if (asked)
+                        rank += strcmp(at, asked) == 0;
+                else
+                        rank += (size_t)(at - s) == n && memcmp(s, name, n) == 0;
+                ret->has_digest |= asked && rank == 2;
+                if (rank > best)
+                        copy_whole(ret->digest, sizeof(ret->digest), s);
+                best = rank > best ? rank : best;
+        }
+}
+
+int apijson_image(const char *body, size_t len, const char *name, struct apijson_image *ret,
+                  struct errmsg *e) {
         _cleanup_json_ json_t *j = load(body, len, e);
-        char id[ENGINE_IMAGE_ID_MAX + 1];
+        struct apijson_image m = { 0 };
+        const json_t *size;
 
         if (!j)
                 return -EPROTO;
-        copy_whole(id, sizeof(id), text_of(j, "Id"));
-        if (!*id || strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789:") != strlen(id))
+        get_image_id(j, "Id", m.id);
+        if (!m.id[0])
                 return errmsg_set(e, -EPROTO, "the engine's image has no Id");
-        memcpy(ret, id, sizeof(id));
+        get_digest(json_object_get(j, "RepoDigests"), name, &m);
+        size = json_object_get(j, "Size");
+        if (json_integer_value(size) > 0)
+                m.bytes = (uint64_t)json_integer_value(size);
+        copy_whole(m.created, sizeof(m.created), text_of(j, "Created"));
+        if (strspn(m.created, "0123456789-+:.TZ") != strlen(m.created))
+                m.created[0] = '\0';
+        *ret = m;
         return 0;
 }
 
@@ -202,24 +257,28 @@ int apijson_event(const char *line, size_t len, struct apijson_event *ret) {
         return 0;
 }
 
+/* An id that is a layer's stands by itself; another, such as a tag, is part of the text. */
 int apijson_progress(const char *line, size_t len, struct apijson_progress *ret) {
         _cleanup_json_ json_t *j = json_loadb(line, len, 0, NULL);
         const char *id = text_of(j, "id"), *status = text_of(j, "status"), *error = text_of(j, "error");
         const json_t *detail = json_object_get(j, "progressDetail");
-        json_int_t now = json_integer_value(json_object_get(detail, "current"));
-        json_int_t all = json_integer_value(json_object_get(detail, "total"));
+        json_int_t done = json_integer_value(json_object_get(detail, "current"));
+        json_int_t total = json_integer_value(json_object_get(detail, "total"));
         struct apijson_progress p = { 0 };
         char text[400];
 
         if (!json_is_object(j))
                 return -EPROTO;
-        if (now > 0 && all > 0)
-                snprintf(text, sizeof(text), "%.40s%s%.200s %lld of %lld kB", id, *id ? ": " : "",
-                         status, (long long)now / 1000, (long long)all / 1000);
-        else
-                snprintf(text, sizeof(text), "%.40s%s%.200s", id, *id ? ": " : "", status);
+        if (engine_is_hex(id, 12))
+                memcpy(p.layer, id, 13);
+        snprintf(text, sizeof(text), "%.80s%s%.200s", p.layer[0] ? "" : id,
+                 *id && !p.layer[0] ? ": " : "", status);
         if (*status)
                 copy_words(p.text, sizeof(p.text), text);
+        if (done > 0 && total >= done) {
+                p.done = (uint64_t)done;
+                p.total = (uint64_t)total;
+        }
         copy_words(p.error, sizeof(p.error), error);
         *ret = p;
         return 0;

@@ -29,6 +29,8 @@ struct apijson_container {
         /* of an inspection only */
         bool running, oom_killed;
         uint32_t pid, exit_code;
+        char image[ENGINE_IMAGE_ID_MAX +
+                   1]; /* the id of what it was created from; "" if none was said */
 };
 
 enum apijson_event_kind { EVENT_OTHER, EVENT_DIE, EVENT_OOM, EVENT_DESTROY };
@@ -39,9 +41,21 @@ struct apijson_event {
         uint32_t exit_code; /* of EVENT_DIE; ENGINE_EXIT_UNKNOWN if it does not say */
 };
 
+struct apijson_image {
+        char id[ENGINE_IMAGE_ID_MAX + 1];
+        char digest[ENGINE_DIGEST_MAX +
+                    1];  /* NAME@sha256:…, the first that was asked for or of that name */
+        bool has_digest; /* one of them is the digest that was asked for */
+        uint64_t bytes;
+        char created[ENGINE_CREATED_MAX + 1]; /* "" where it is no time */
+};
+
+/* A line of a pull. */
 struct apijson_progress {
-        char text[256];  /* "" if the line says nothing for people */
-        char error[400]; /* "" unless the pull failed */
+        char layer[ENGINE_LAYER_MAX + 1]; /* 12 hex digits, or "": it is not about one */
+        char text[256];                   /* "" if the line says nothing for people */
+        uint64_t done, total;             /* bytes, 0: unknown */
+        char error[400];                  /* "" unless the pull failed */
 };
 
 /* {"Id": …} of a create call. */
@@ -57,7 +71,9 @@ int apijson_inspect(const char *body, size_t len, struct apijson_container *ret,
 int apijson_list(const char *body, size_t len, struct apijson_container **ret, size_t *ret_n,
                  struct errmsg *e);
 
-int apijson_image_id(const char *body, size_t len, char ret[ENGINE_IMAGE_ID_MAX + 1], struct errmsg *e);
+/* An image's inspection. @name is what was asked for, which says which of several digests is meant. */
+int apijson_image(const char *body, size_t len, const char *name, struct apijson_image *ret,
+                  struct errmsg *e);
 int apijson_event(const char *line, size_t len, struct apijson_event *ret);
 int apijson_progress(const char *line, size_t len, struct apijson_progress *ret);
 

@@ -245,7 +245,7 @@ static json_t *user(const struct body_context *ctx) {
 char *body_create(const struct config_profile *p, const struct body_context *ctx) {
         json_t *b = json_object();
         char *text;
-        bool ok = put(b, "Image", json_string(p->image));
+        bool ok = put(b, "Image", json_string(ctx->image));
 
         ok = ok && put(b, "User", user(ctx));
         ok = ok && put(b, "Entrypoint", entrypoint(p, ctx));

@@ -25,6 +25,7 @@ struct body_caller {
 };
 
 struct body_context {
+        const char *image;         /* its id, whatever the profile's name for it means by then */
         const char *installation;  /* the installation id */
         const uint8_t *recipe;     /* CONFIG_RECIPE bytes: profile and agent binary */
         const char *agent_path;    /* of the agent binary on the host, absolute */

@@ -1,10 +1,11 @@
 /*
  * The states of one create, each waiting for one call:
  *
- *     CREATING -> STARTING -> INSPECTING -> (answered)
- *         \___________\____________\_____-> failed: the container, if any, is removed in the background
+ *     RESOLVING -> CREATING -> STARTING -> INSPECTING -> (answered)
+ *         \___________\___________\____________\_____-> failed: the container, if any, is removed in the background
  *
- * Before the first call the record is on disk and the folder is there with its listening socket. While
+ * The image's name is resolved first: the container is created from an id, and compared with it before anybody has it.
+ * Before the call that creates, the record is on disk and the folder is there with its listening socket. While
  * the create lives its record is marked busy: events and comparisons leave it to this file.
  */
 #include "engine/create.h"
@@ -21,6 +22,7 @@
 #include "engine/apijson.h"
 #include "engine/body.h"
 #include "engine/elink.h"
+#include "engine/image.h"
 #include "engine/mounts.h"
 #include "engine/removal.h"
 
@@ -32,8 +34,11 @@ struct create {
         bool asked;            /* the engine may have a container of that name */
         struct mounts *mounts; /* NULL: no host folders */
         struct api_call *call;
+        struct image_look look;
+        uint8_t recipe[ENGINE_RECIPE];
         char profile[ENGINE_PROFILE_MAX + 1];
-        char image[256];
+        char image[256];                        /* as the config has it */
+        char image_id[ENGINE_IMAGE_ID_MAX + 1]; /* which that is */
 };
 
 static void create_free(struct create *c) {
@@ -75,6 +80,13 @@ static bool is_full(const char *words) {
         return strcasestr(words, "no space left on device") || strcasestr(words, "disk quota exceeded");
 }
 
+static void fail_absent(struct create *c) {
+        char mend[400];
+
+        image_mend(c->image, mend, sizeof(mend));
+        fail(c, ENGINE_E_NO_IMAGE, "image \"%s\" is not there: %s", c->image, mend);
+}
+
 /* True when the call did what it should; else everything is over. */
 static bool good(struct create *c, const struct api_reply *reply, const char *what, long want) {
         char words[600];
@@ -99,10 +111,7 @@ static bool good(struct create *c, const struct api_reply *reply, const char *wh
                      "it is tried again",
                      what, words);
         else if (reply->status == 404 && strstr(words, "No such image"))
-                fail(c, ENGINE_E_NO_IMAGE,
-                     "image \"%s\" is not there: docker pull %s, or docker load / docker "
-                     "import it",
-                     c->image, c->image);
+                fail_absent(c);
         else
                 fail(c, ENGINE_E_REFUSED,
                      "%s from image \"%s\": the engine says: %s: mend the profile in "
@@ -165,6 +174,13 @@ static void inspected(void *userdata, const struct api_reply *reply) {
                      seen.state, (int)seen.exit_code);
                 return;
         }
+        if (!engine_same_image(seen.image, c->image_id)) {
+                log_line(LOG_P_ERROR, "container %.12s was made from %.80s and not from %.80s: removed",
+                         rec->id, seen.image, c->image_id);
+                fail(c, ENGINE_E_REFUSED,
+                     "the engine made it from another image than \"%s\": it is removed", c->image);
+                return;
+        }
         if (request_orphaned(c->request)) {
                 fail(c, ENGINE_E_REFUSED, "the manager went away");
                 return;
@@ -173,6 +189,7 @@ static void inspected(void *userdata, const struct api_reply *reply) {
                 return;
         m.container = rec->id;
         m.pid = seen.pid;
+        m.image = c->image_id;
         rec->busy = false;
         if (!request_answer(c->request, &m, c->listen_fd))
                 undo(c);
@@ -224,14 +241,15 @@ static const struct api_handler created_handler = { .on_done = created };
 
 /* The descriptors stay open until the create is over: the engine mounts what they stand for when it starts the
  * container. */
-static char *make_body(struct create *c, const struct config_profile *p, const uint8_t *recipe) {
+static char *make_body(struct create *c, const struct config_profile *p) {
         struct broker *b = c->broker;
         _cleanup_free_ char *folder = sockdir_path(&b->sockdir, record_tag(c->record));
         struct body_mount mounts[MOUNT_MAX];
         struct body_caller caller = { .pid = getpid(), .mounts = mounts };
         struct body_context ctx = {
+                .image = c->image_id,
                 .installation = b->records.installation,
-                .recipe = recipe,
+                .recipe = c->recipe,
                 .agent_path = b->options.agent_path,
                 .stream_folder = folder,
                 .stream_gid = b->manager_gid,
@@ -251,8 +269,8 @@ static char *make_body(struct create *c, const struct config_profile *p, const u
         return folder ? body_create(p, &ctx) : NULL;
 }
 
-static int send_create(struct create *c, const struct config_profile *p, const uint8_t *recipe) {
-        _cleanup_free_ char *body = make_body(c, p, recipe);
+static int send_create(struct create *c, const struct config_profile *p) {
+        _cleanup_free_ char *body = make_body(c, p);
         struct api_request q = { .method = "POST", .body = body, .timeout_ms = API_START_MS };
         char path[160];
         int r;
@@ -266,9 +284,12 @@ static int send_create(struct create *c, const struct config_profile *p, const u
         return r;
 }
 
+static void resolved(void *userdata, const struct apijson_image *image, const struct api_reply *reply,
+                     const char *why);
+
 /* @mounts, which may be NULL, belongs to the new create. */
 static struct create *create_new(struct broker *b, struct request *q, const struct config_profile *p,
-                                 struct mounts *mounts) {
+                                 const uint8_t *recipe, struct mounts *mounts) {
         struct create *c = calloc(1, sizeof(*c));
 
         if (!c) {
@@ -279,8 +300,10 @@ static struct create *create_new(struct broker *b, struct request *q, const stru
         c->request = q;
         c->listen_fd = -1;
         c->mounts = mounts;
+        memcpy(c->recipe, recipe, sizeof(c->recipe));
         snprintf(c->profile, sizeof(c->profile), "%s", p->name);
         snprintf(c->image, sizeof(c->image), "%s", p->image);
+        c->look = (struct image_look){ c->image, resolved, c };
         return c;
 }
 
@@ -306,8 +329,8 @@ static bool may_mount(struct create *c, const struct config_profile *p) {
         return true;
 }
 
-/* Record, folder, socket, then the first call. */
-static void begin(struct create *c, const struct config_profile *p, const uint8_t *recipe) {
+/* Record, folder, socket, then the call. */
+static void begin(struct create *c, const struct config_profile *p) {
         enum sockdir_for whom = c->mounts ? SOCKDIR_CALLER : SOCKDIR_GROUP;
         struct broker *b = c->broker;
         int r = records_add(&b->records, &c->record);
@@ -323,40 +346,79 @@ static void begin(struct create *c, const struct config_profile *p, const uint8_
                 fail(c, ENGINE_E_REFUSED, "folder in %s: %s", b->sockdir.path, strerror(-r));
                 return;
         }
-        r = send_create(c, p, recipe);
+        r = send_create(c, p);
         if (r < 0)
                 fail(c, ENGINE_E_REFUSED, "creation: %s", strerror(-r));
+}
+
+/* NULL: it is answered, as there is no such profile, or not with that recipe. */
+static const struct config_profile *wanted(struct broker *b, struct request *q, const char *profile,
+                                           const uint8_t *hash) {
+        const struct config_profile *p = config_profile_find(b->config, profile);
+        uint8_t recipe[ENGINE_RECIPE];
+
+        if (!p) {
+                request_fail(q, ENGINE_E_NO_PROFILE,
+                             "create: no profile \"%.64s\" in %s: add it under profiles:", profile,
+                             b->options.config_path);
+                return NULL;
+        }
+        config_recipe_with_agent(p, b->agent_hash, recipe);
+        if (memcmp(recipe, hash, ENGINE_RECIPE) == 0)
+                return p;
+        request_fail(q, ENGINE_E_STALE,
+                     "create: profile \"%s\": manager and broker have read different "
+                     "configs or agents: restart both (hermes-sandbox stop, hermes-sandbox "
+                     "start)",
+                     p->name);
+        return NULL;
+}
+
+/* The config may be another one by now. */
+static void resolved(void *userdata, const struct apijson_image *image, const struct api_reply *reply,
+                     const char *why) {
+        struct create *c = userdata;
+        const struct config_profile *p;
+
+        c->call = NULL;
+        if (reply) {
+                request_fail_call(c->request, reply, "image of a new sandbox");
+                create_free(c);
+                return;
+        }
+        if (!image && why[0]) {
+                fail(c, ENGINE_E_REFUSED, "%s", why);
+                return;
+        }
+        if (!image) {
+                fail_absent(c);
+                return;
+        }
+        p = wanted(c->broker, c->request, c->profile, c->recipe);
+        if (!p) {
+                create_free(c);
+                return;
+        }
+        memcpy(c->image_id, image->id, sizeof(c->image_id));
+        if (may_mount(c, p))
+                begin(c, p);
 }
 
 /* @mounts, which may be NULL, is this call's. */
 static void create(struct broker *b, struct request *q, const char *profile, const uint8_t *hash,
                    struct mounts *mounts) {
-        const struct config_profile *p = config_profile_find(b->config, profile);
-        uint8_t recipe[ENGINE_RECIPE];
+        const struct config_profile *p = wanted(b, q, profile, hash);
         struct create *c;
 
         if (!p) {
                 mounts_free(mounts);
-                request_fail(q, ENGINE_E_NO_PROFILE,
-                             "create: no profile \"%.64s\" in %s: add it under profiles:", profile,
-                             b->options.config_path);
                 return;
         }
-        config_recipe_with_agent(p, b->agent_hash, recipe);
-        if (memcmp(recipe, hash, ENGINE_RECIPE) != 0) {
-                mounts_free(mounts);
-                request_fail(q, ENGINE_E_STALE,
-                             "create: profile \"%s\": manager and broker have read different "
-                             "configs or agents: restart both (hermes-sandbox stop, hermes-sandbox "
-                             "start)",
-                             p->name);
-                return;
-        }
-        c = create_new(b, q, p, mounts);
+        c = create_new(b, q, p, hash, mounts);
         if (!c)
                 request_fail(q, ENGINE_E_REFUSED, "create: out of memory");
-        else if (may_mount(c, p))
-                begin(c, p, recipe);
+        else if (image_look_start(b, &c->look, &c->call) < 0)
+                fail(c, ENGINE_E_REFUSED, "out of memory");
 }
 
 void create_request(struct broker *b, struct request *q, const struct engine_msg *m) {

@@ -1,7 +1,7 @@
 /*
  * Is the image there? If not: pull it (without credentials), passing on what the engine says of its
  * progress, and look again. An error of a pull comes inside of a reply whose status is 200, as its last
- * line.
+ * line. An image that is there stays what it is, whatever a registry has under its name by now.
  */
 #include "engine/pull.h"
 
@@ -11,14 +11,29 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "engine/apijson.h"
+#include "engine/image.h"
+
+/* Of a pull's layers, those whose progress is passed on, and how often. What comes in between is put together. */
+#define LAYERS 64
+#define LAYERS_MS 250
+
+struct layer {
+        char id[ENGINE_LAYER_MAX + 1];
+        char text[256];
+        uint64_t done, total;
+        bool news; /* not said yet */
+};
 
 struct pull {
         struct broker *broker;
         struct request *request;
+        struct image_look look;
         char *image;
         bool pulled;
         char error[400];
+        uint64_t said_ms;
+        size_t n_layers;
+        struct layer layers[LAYERS];
 };
 
 static void pull_free(struct pull *p) {
@@ -27,10 +42,11 @@ static void pull_free(struct pull *p) {
 }
 
 static void cannot(struct pull *p, const char *words) {
+        char mend[400];
+
+        image_mend(p->image, mend, sizeof(mend));
         request_fail(p->request, ENGINE_E_NO_IMAGE,
-                     "image \"%s\" is not there and cannot be pulled: %s: docker "
-                     "pull %s, or docker load / docker import it",
-                     p->image, words, p->image);
+                     "image \"%s\" is not there and cannot be pulled: %s: %s", p->image, words, mend);
         pull_free(p);
 }
 
@@ -50,28 +66,67 @@ int pull_split(const char *image, char **ret_name, const char **ret_tag) {
         return *ret_name ? 0 : -ENOMEM;
 }
 
-static void inspect(struct pull *p);
+/* --- progress
+ * ---------------------------------------------------------------------------------------- */
+
+/* The row of that layer; NULL: there are too many. */
+static struct layer *find_layer(struct pull *p, const char *id) {
+        for (size_t i = 0; i < p->n_layers; i++)
+                if (strcmp(p->layers[i].id, id) == 0)
+                        return &p->layers[i];
+        if (p->n_layers == LAYERS)
+                return NULL;
+        memcpy(p->layers[p->n_layers].id, id, sizeof(p->layers[0].id));
+        return &p->layers[p->n_layers++];
+}
+
+static void say_layers(struct pull *p) {
+        for (size_t i = 0; i < p->n_layers; i++) {
+                struct layer *l = &p->layers[i];
+                struct engine_msg m = {
+                        .layer = l->id, .text = l->text, .done = l->done, .total = l->total
+                };
+
+                if (l->news)
+                        request_progress(p->request, &m);
+                l->news = false;
+        }
+}
 
 static void pull_line(void *userdata, const char *line, size_t len) {
         struct apijson_progress progress;
         struct pull *p = userdata;
-        char text[512];
+        struct layer *l;
+        uint64_t now = records_now_ms();
 
         if (apijson_progress(line, len, &progress) < 0)
                 return;
         if (progress.error[0])
                 memcpy(p->error, progress.error, sizeof(p->error));
-        if (!progress.text[0])
+        l = progress.text[0] && progress.layer[0] ? find_layer(p, progress.layer) : NULL;
+        if (!l)
                 return;
-        snprintf(text, sizeof(text), "pulling image %.150s: %s", p->image, progress.text);
-        request_progress(p->request, text);
+        memcpy(l->text, progress.text, sizeof(l->text));
+        l->done = progress.done;
+        l->total = progress.total;
+        l->news = true;
+        if (now - p->said_ms < LAYERS_MS)
+                return;
+        p->said_ms = now;
+        say_layers(p);
 }
+
+/* --- the pull
+ * ---------------------------------------------------------------------------------------- */
+
+static void look(struct pull *p);
 
 static void pull_done(void *userdata, const struct api_reply *reply) {
         struct pull *p = userdata;
         char words[400];
 
         p->pulled = true;
+        say_layers(p);
         if (reply->error == -ETIMEDOUT) {
                 cannot(p, "nothing came for 60 s");
         } else if (reply->error) {
@@ -83,14 +138,15 @@ static void pull_done(void *userdata, const struct api_reply *reply) {
         } else if (p->error[0]) {
                 cannot(p, p->error);
         } else {
-                inspect(p);
+                look(p);
         }
 }
 
 static const struct api_handler pull_handler = { .on_line = pull_line, .on_done = pull_done };
 
 static void start_pull(struct pull *p) {
-        _cleanup_free_ char *name = NULL, *name_escaped = NULL, *tag_escaped = NULL, *path = NULL;
+        _cleanup_free_ char *name = NULL, *name_escaped = NULL, *tag_escaped = NULL, *path = NULL,
+                            *text = NULL;
         struct api_request q = { .method = "POST" };
         const char *tag;
 
@@ -107,50 +163,38 @@ static void start_pull(struct pull *p) {
                 return;
         }
         q.path = path;
+        text = api_path("pulling image %s", p->image);
+        if (text)
+                request_progress(p->request, &(struct engine_msg){ .text = text });
         if (api_start(p->broker->api, &q, &pull_handler, p, NULL) < 0)
                 cannot(p, "out of memory");
 }
 
-static void inspect_done(void *userdata, const struct api_reply *reply) {
+static void found(void *userdata, const struct apijson_image *image, const struct api_reply *reply,
+                  const char *why) {
         struct engine_msg m = { .type = ENGINE_IMAGE_READY };
-        char id[ENGINE_IMAGE_ID_MAX + 1], words[400];
         struct pull *p = userdata;
-        struct errmsg e;
 
-        if (reply->error) {
+        if (reply) {
                 request_fail_call(p->request, reply, "image");
-        } else if (reply->status == 404 && !p->pulled) {
-                start_pull(p);
-                return;
-        } else if (reply->status == 404) {
+        } else if (image) {
+                m.image = image->id;
+                m.pulled = p->pulled;
+                request_answer(p->request, &m, -1);
+        } else if (why[0]) {
+                request_fail(p->request, ENGINE_E_REFUSED, "%s", why);
+        } else if (p->pulled) {
                 cannot(p, "the engine does not have it after the pull");
                 return;
-        } else if (reply->status != 200) {
-                apijson_message(reply->body, reply->len, words, sizeof(words));
-                request_fail(p->request, ENGINE_E_REFUSED, "image \"%s\": the engine says: %s", p->image,
-                             words);
-        } else if (apijson_image_id(reply->body, reply->len, id, &e) < 0) {
-                request_fail(p->request, ENGINE_E_REFUSED, "image \"%s\": %s", p->image, e.text);
         } else {
-                m.image = id;
-                request_answer(p->request, &m, -1);
+                start_pull(p);
+                return;
         }
         pull_free(p);
 }
 
-static const struct api_handler inspect_handler = { .on_done = inspect_done };
-
-static void inspect(struct pull *p) {
-        _cleanup_free_ char *escaped = api_escape(p->image, "/:@"), *path = NULL;
-        struct api_request q = { .method = "GET", .timeout_ms = API_CALL_MS };
-
-        path = escaped ? api_path("/images/%s/json", escaped) : NULL;
-        if (!path) {
-                cannot(p, "out of memory");
-                return;
-        }
-        q.path = path;
-        if (api_start(p->broker->api, &q, &inspect_handler, p, NULL) < 0)
+static void look(struct pull *p) {
+        if (image_look_start(p->broker, &p->look, NULL) < 0)
                 cannot(p, "out of memory");
 }
 
@@ -174,5 +218,6 @@ void pull_request(struct broker *b, struct request *q, const struct engine_msg *
         }
         p->broker = b;
         p->request = q;
-        inspect(p);
+        p->look = (struct image_look){ p->image, found, p };
+        look(p);
 }

@@ -25,8 +25,9 @@ static bool is_running(const struct broker *b, const struct record *rec,
                seen->pid >= 2;
 }
 
-static void listen_anew(struct relisten *l, const struct record *rec, uint32_t pid) {
-        struct engine_msg m = { .type = ENGINE_LISTENING, .pid = pid };
+static void listen_anew(struct relisten *l, const struct record *rec,
+                        const struct apijson_container *seen) {
+        struct engine_msg m = { .type = ENGINE_LISTENING, .pid = seen->pid, .image = seen->image };
         _cleanup_fd_ int fd = -1;
         int r;
 
@@ -65,7 +66,7 @@ static void inspected(void *userdata, const struct api_reply *reply) {
                 request_fail(l->request, ENGINE_E_NOT_OURS,
                              "listen: container %.12s does not run (state %s)", l->id, seen.state);
         } else {
-                listen_anew(l, rec, seen.pid);
+                listen_anew(l, rec, &seen);
         }
 }
 

@@ -2,6 +2,7 @@
 
 #include "engine/create.h"
 #include "engine/einfo.h"
+#include "engine/image.h"
 #include "engine/listing.h"
 #include "engine/pull.h"
 #include "engine/relisten.h"
@@ -19,6 +20,7 @@ static const struct request_row rows[] = {
         { ENGINE_LIST, "list", TEXT_LEN(ENGINE_ID_LEN), true, false, listing_request },
         { ENGINE_INSPECT, "inspect", TEXT_LEN(ENGINE_ID_LEN), true, false, listing_inspect },
         { ENGINE_IMAGE, "image", TEXT_LEN(ENGINE_PROFILE_MAX), true, false, pull_request },
+        { ENGINE_IMAGE_LOOK, "image", TEXT_LEN(ENGINE_PROFILE_MAX), true, false, image_look_request },
         { ENGINE_INFO, "info", ENGINE_HEADER, true, false, einfo_request },
         { ENGINE_LISTEN, "listen", TEXT_LEN(ENGINE_ID_LEN), true, false, relisten_request },
 };

@@ -23,7 +23,6 @@
 #include "engine/elink.h"
 #include "engine/requests.h"
 
-#define PROGRESS_MS 500
 /* So many connections in that time: one that cannot be taken, for want of a descriptor, stays there. */
 #define ACCEPT_BURST 8
 #define ACCEPT_PACE_US 100000
@@ -228,14 +227,11 @@ void request_fail_call(struct request *q, const struct api_reply *reply, const c
         }
 }
 
-void request_progress(struct request *q, const char *text) {
-        struct engine_msg m = { .id = q->id, .type = ENGINE_PROGRESS, .text = text };
-        uint64_t now = records_now_ms();
-
-        if (q->orphaned || (q->progress_ms && now - q->progress_ms < PROGRESS_MS))
-                return;
-        q->progress_ms = now;
-        post(q->serve, &m, -1);
+void request_progress(struct request *q, struct engine_msg *m) {
+        m->id = q->id;
+        m->type = ENGINE_PROGRESS;
+        if (!q->orphaned)
+                post(q->serve, m, -1);
 }
 
 static struct request *request_new(struct serve *s, uint32_t id) {

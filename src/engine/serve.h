@@ -24,7 +24,6 @@ struct request {
         uint32_t id;
         int fd; /* that came with it, or -1: who serves it may take it */
         bool orphaned;
-        uint64_t progress_ms; /* of the last PROGRESS */
 };
 
 /* Listens on <runtime-dir>/engine.sock, or takes the socket that systemd passes. 0 or -errno. */
@@ -46,6 +45,6 @@ __attribute__((format(printf, 3, 4))) void request_fail(struct request *q, enum 
 /* Final: FAILED for a call to the engine that got no complete reply. */
 void request_fail_call(struct request *q, const struct api_reply *reply, const char *what);
 
-/* Not final: at most two a second get through. */
-void request_progress(struct request *q, const char *text);
+/* Not final: PROGRESS with @m's layer, text, done and total. How often it is said is the caller's to bound. */
+void request_progress(struct request *q, struct engine_msg *m);
 bool request_orphaned(const struct request *q);

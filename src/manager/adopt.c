@@ -86,7 +86,7 @@ static void listening(void *userdata, const struct engine_msg *m, int fd) {
         s->asked = false;
         /* Its recipe is of no interest: nobody but this session will have it. */
         if (m->type == ENGINE_LISTENING && passed >= 0)
-                s->sandbox = sandbox_new(s->pool, s->container, no_recipe, (pid_t)m->pid,
+                s->sandbox = sandbox_new(s->pool, s->container, no_recipe, m->image, (pid_t)m->pid,
                                          take_fd(&passed), s);
         else if (m->type == ENGINE_FAILED && m->error == ENGINE_E_NOT_OURS)
                 session_close(s, "lost", NULL, m->text);

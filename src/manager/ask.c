@@ -214,6 +214,9 @@ static const struct {
         [ASK_STATS] = { "stats", 0, tell_stats },
         [ASK_METRICS] = { "metrics", 0, tell_metrics },
         [ASK_TOP] = { "top", ALL, tell_top },
+        [ASK_IMAGE_LIST] = { "image list", 0, image_ask },
+        [ASK_IMAGE_PULL] = { "image pull", LABELS, image_ask },
+        [ASK_IMAGE_VERIFY] = { "image verify", LABELS, image_ask },
 };
 
 static unsigned fields_of(const struct ask *a) {
@@ -231,8 +234,16 @@ bool ask_needs_sessions(const struct frame *f) {
 int ask_handle(struct client *c, const struct frame *f) {
         struct ask a;
 
-        if (ask_decode(f->payload, f->len, &a) < 0 || a.op >= sizeof(ops) / sizeof(ops[0]) ||
-            !ops[a.op].handler || fields_of(&a) & ~ops[a.op].fields)
+        if (ask_decode(f->payload, f->len, &a) < 0)
+                return -EPROTO;
+        if (a.op >= sizeof(ops) / sizeof(ops[0]) || !ops[a.op].handler) {
+                client_reject(c, EXIT_SANDBOX,
+                              "hermes-sandboxd " VERSION " does not know request %u: install the same "
+                              "version of client and manager, and start it anew",
+                              a.op);
+                return 0;
+        }
+        if (fields_of(&a) & ~ops[a.op].fields)
                 return -EPROTO;
         if (!peer_allowed(&c->peer, &c->m->policy))
                 request_not_allowed(c, ops[a.op].name, a.name, "",

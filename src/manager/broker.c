@@ -61,6 +61,18 @@ static void info_answer(void *userdata, const struct engine_msg *m, int fd) {
                 snprintf(b->info, sizeof(b->info), "%s", m->text);
 }
 
+static void progress(struct broker *b, const struct engine_msg *m) {
+        struct broker_request *q;
+
+        if (!m->layer[0])
+                log_line(LOG_P_INFO, "engine: %s", m->text);
+        LIST_FOREACH(q, &b->requests, link)
+        if (q->id == m->id && q->progress) {
+                q->progress(q->userdata, m);
+                return;
+        }
+}
+
 static void handle(struct broker *b, const struct engine_msg *m, int fd) {
         struct broker_request *q;
 
@@ -75,7 +87,7 @@ static void handle(struct broker *b, const struct engine_msg *m, int fd) {
                 b->on->died(b->userdata, m->container);
                 return;
         case ENGINE_PROGRESS:
-                log_line(LOG_P_INFO, "engine: %s", m->text);
+                progress(b, m);
                 return;
         default:
                 break;
@@ -206,12 +218,8 @@ void broker_done(struct broker *b) {
         }
 }
 
-int broker_ask(struct broker *b, struct engine_msg *m, broker_answer *answer, void *userdata) {
-        return broker_ask_passing(b, m, -1, answer, userdata);
-}
-
-int broker_ask_passing(struct broker *b, struct engine_msg *m, int pass_fd, broker_answer *answer,
-                       void *userdata) {
+static int ask(struct broker *b, struct engine_msg *m, int pass_fd,
+               const struct broker_request *request) {
         uint8_t buf[ENGINE_MSG_MAX];
         struct broker_request *q;
         ssize_t n;
@@ -228,7 +236,9 @@ int broker_ask_passing(struct broker *b, struct engine_msg *m, int pass_fd, brok
         q = calloc(1, sizeof(*q));
         if (!q)
                 return -ENOMEM;
-        *q = (struct broker_request){ .id = m->id, .answer = answer, .userdata = userdata };
+        *q = *request;
+        q->id = m->id;
+        q->pull = m->type == ENGINE_IMAGE;
         r = engine_msg_send(b->fd, buf, (size_t)n, pass_fd);
         if (r < 0) {
                 free(q);
@@ -236,6 +246,31 @@ int broker_ask_passing(struct broker *b, struct engine_msg *m, int pass_fd, brok
         }
         LIST_INSERT_HEAD(&b->requests, q, link);
         return 0;
+}
+
+int broker_ask(struct broker *b, struct engine_msg *m, broker_answer *answer, void *userdata) {
+        return ask(b, m, -1, &(struct broker_request){ .answer = answer, .userdata = userdata });
+}
+
+int broker_ask_passing(struct broker *b, struct engine_msg *m, int pass_fd, broker_answer *answer,
+                       void *userdata) {
+        return ask(b, m, pass_fd, &(struct broker_request){ .answer = answer, .userdata = userdata });
+}
+
+int broker_ask_watched(struct broker *b, struct engine_msg *m, broker_progress *on_progress,
+                       broker_answer *answer, void *userdata) {
+        return ask(b, m, -1,
+                   &(struct broker_request){
+                           .progress = on_progress, .answer = answer, .userdata = userdata });
+}
+
+bool broker_idle(const struct broker *b) {
+        const struct broker_request *q;
+
+        LIST_FOREACH(q, &b->requests, link)
+        if (!q->pull)
+                return false;
+        return true;
 }
 
 void broker_ignore(void *userdata, const struct engine_msg *m, int fd) {

@@ -13,9 +13,14 @@
  * the broker went away. @fd: CREATED's descriptor, the handler's from now on; else -1. */
 typedef void broker_answer(void *userdata, const struct engine_msg *m, int fd);
 
+/* What is said of a request while it goes on: @m is PROGRESS. */
+typedef void broker_progress(void *userdata, const struct engine_msg *m);
+
 struct broker_request {
         LIST_ENTRY(broker_request) link;
         uint32_t id;
+        bool pull;                 /* it may take as long as a registry does */
+        broker_progress *progress; /* or NULL */
         broker_answer *answer;
         void *userdata;
 };
@@ -60,6 +65,13 @@ int broker_ask(struct broker *b, struct engine_msg *m, broker_answer *answer, vo
 /* The same with a descriptor, which stays the caller's; -1: none. */
 int broker_ask_passing(struct broker *b, struct engine_msg *m, int pass_fd, broker_answer *answer,
                        void *userdata);
+
+/* The same, and @progress (may be NULL) hears how it goes on. */
+int broker_ask_watched(struct broker *b, struct engine_msg *m, broker_progress *progress,
+                       broker_answer *answer, void *userdata);
+
+/* Is every request answered, but for pulls? */
+bool broker_idle(const struct broker *b);
 
 /* Asks for WELCOME again: the agent binary's hash may have changed with a reload of the broker. */
 void broker_greet(struct broker *b);

@@ -50,6 +50,7 @@ void client_finish(struct client *c, uint8_t type, const void *payload, size_t l
         c->answered = true;
         c->exec = NULL;
         c->opening = NULL;
+        c->images = NULL;
         c->since_ms = now_ms();
         conn_send(&c->conn, type, 0, c->channel, payload, len);
         conn_pause(&c->conn, true);
@@ -81,6 +82,8 @@ static void client_free(struct client *c) {
                 exec_hangup(c->exec);
         if (c->opening)
                 session_hangup(c->opening);
+        if (c->images)
+                image_hangup(c->images);
         LIST_REMOVE(c, link);
         c->m->n_clients--;
         conn_done(&c->conn);
@@ -301,7 +304,7 @@ void clients_check(struct manager *m, uint64_t now) {
                 if (c->later && now - c->since_ms > FIRST_FRAME_MS)
                         resume(c);
                 else if (c->answered ? now - c->since_ms > LINGER_MS && c->conn.out_len == 0
-                                     : !c->exec && !c->opening && !c->later &&
+                                     : !c->exec && !c->opening && !c->images && !c->later &&
                                                now - c->since_ms > FIRST_FRAME_MS)
                         client_free(c);
         }

@@ -117,6 +117,7 @@ static int on_tick(sd_event_source *s, uint64_t usec, void *userdata) {
                 }
                 pool_check(p, now);
         }
+        image_check(m, now);
         sessions_check(m, now);
         if (m->n_adopting > 0 && m->broker.welcomed && m->broker.state == ENGINE_UP)
                 adopt_ask(m);
@@ -271,6 +272,7 @@ static int set_up(struct manager *m, struct errmsg *e) {
 static void tear_down(struct manager *m) {
         broker_done(&m->broker);
         rate_free(m->rate);
+        image_free_all(m);
         sessions_free(m);
         pools_free(m);
         m->tick = sd_event_source_disable_unref(m->tick);
@@ -317,6 +319,7 @@ int manager_run(const struct manager_options *o) {
         LIST_INIT(&m.clients);
         LIST_INIT(&m.execs);
         LIST_INIT(&m.pools);
+        LIST_INIT(&m.image_jobs);
         TAILQ_INIT(&m.sessions);
         if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
                 files.rlim_cur = files.rlim_max;

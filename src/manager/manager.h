@@ -25,6 +25,7 @@
  *     broker.c    the requests to hermes-engined
  *     status.c    what is there; layers.c: what is really enforced
  *     stats.c …   what has happened: for people, as JSON (stats_text.c), as OpenMetrics (metrics.c)
+ *     image.c     the images that the config names: what the engine has, pulls; image_text.c: in words
  *     top.c       what each sandbox uses, out of its cgroup (usage.c)
  *     audit.c …   the two trails; logfile.c: the log; rotate.c: the files of both
  *
@@ -107,6 +108,7 @@ struct manager {
         LIST_HEAD(, client) clients;
         LIST_HEAD(, exec) execs;
         LIST_HEAD(, pool) pools;
+        LIST_HEAD(, image_job) image_jobs;
         TAILQ_HEAD(, session) sessions; /* in the order of their opening */
         unsigned n_running;             /* of the execs: commands that run */
         unsigned n_waiting;             /* who waits for a sandbox, or for a session */
@@ -168,7 +170,11 @@ struct pool {
         bool used, shared;        /* somebody's command ran here; commands of two users did */
         uid_t first_uid;          /* whose, the first time */
         bool image_ready, image_asked;
-        uint64_t retry_ms; /* after a failure: not before */
+        char image_id[ENGINE_IMAGE_ID_MAX +
+                      1]; /* which one the profile's name stands for now; "": not known */
+        bool image_looking;
+        uint64_t image_looked_ms; /* 0: look soon */
+        uint64_t retry_ms;        /* after a failure: not before */
         unsigned failures;
         uint64_t n_scrubs, n_scrubs_failed;
         struct pool_stats stats;
@@ -278,6 +284,7 @@ struct sandbox {
         char id[ENGINE_ID_LEN + 1];
         pid_t pid; /* of its init process, as the engine says */
         uint8_t recipe[CONFIG_RECIPE];
+        char image[ENGINE_IMAGE_ID_MAX + 1]; /* what its container was made from, as the engine says */
         int listen_fd;
         sd_event_source *listen_source;
         struct conn conn;
@@ -298,14 +305,14 @@ struct sandbox {
         struct usage_sample usage;
 };
 
-/* Is it of the recipe in force, and not too old? Else no command gets it any more. */
+/* Is it of the recipe and the image in force, and not too old? Else no command gets it any more. */
 bool sandbox_fit(const struct sandbox *sb, uint64_t now);
 /* A command of @x begins in it; it will be scrubbed after that where @returns. */
 void sandbox_begin(struct sandbox *sb, struct exec *x, bool returns);
-/* A created container, leased to @s from the beginning where that is not NULL: takes over @listen_fd, waits for
+/* A created container, made from @image, leased to @s from the beginning where that is not NULL: takes over @listen_fd, waits for
  * the agent. NULL when out of descriptors. */
 struct sandbox *sandbox_new(struct pool *p, const char *id, const uint8_t recipe[CONFIG_RECIPE],
-                            pid_t pid, int listen_fd, struct session *s);
+                            const char *image, pid_t pid, int listen_fd, struct session *s);
 /* A warm one becomes @s's. */
 void sandbox_lease(struct sandbox *sb, struct session *s);
 /* Throws it away, and its session with it: the container goes, the struct is freed. Not from its own frame
@@ -334,8 +341,9 @@ struct client {
         size_t request_len;
         uint64_t request_total; /* also what was not kept */
         struct exec *exec;
-        struct session *opening; /* which it waits for */
-        uint8_t later;           /* type of its request, which is handled once every session is there */
+        struct session *opening;  /* which it waits for */
+        struct image_job *images; /* likewise */
+        uint8_t later;            /* type of its request, which is handled once every session is there */
 };
 
 /* Takes one that waits; false: that could not be, such as for want of a descriptor. */
@@ -363,6 +371,22 @@ void clients_resume(struct manager *m);
 int ask_handle(struct client *c, const struct frame *f);
 /* Is it about commands of sessions? */
 bool ask_needs_sessions(const struct frame *f);
+
+/* --- image.c ----------------------------------------------------------------------------------- */
+
+/* The ASKs about images: answers in every case, then or later. */
+void image_ask(struct client *c, const struct ask *a);
+/* Its caller has gone. */
+void image_hangup(struct image_job *job);
+/* Who waits is told that there will be no answer. */
+void image_refuse_all(struct manager *m);
+void image_free_all(struct manager *m);
+/* What the name of the profile's image stands for now: sandboxes of another one go, once they are idle. */
+void image_is(struct pool *p, const char *id);
+/* A sandbox was made from that one. */
+void image_seen(struct pool *p, const char *id);
+/* Regular check: has a tag been moved? */
+void image_check(struct manager *m, uint64_t now);
 
 /* --- status.c, layers.c ------------------------------------------------------------------------ */
 

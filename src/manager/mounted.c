@@ -43,8 +43,9 @@ static void made(void *userdata, const struct engine_msg *m, int fd) {
                 return;
         }
         stats_created(p, true);
+        image_seen(p, m->image);
         if (s && fd >= 0 && p->profile && !p->m->draining)
-                s->sandbox = sandbox_new(p, m->container, k->recipe, (pid_t)m->pid, fd, s);
+                s->sandbox = sandbox_new(p, m->container, k->recipe, m->image, (pid_t)m->pid, fd, s);
         else
                 close_fd(fd);
         if (s && s->sandbox) {

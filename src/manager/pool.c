@@ -141,6 +141,7 @@ static void drop_starting(struct pool *p) {
 }
 
 void pools_update(struct manager *m) {
+        uint8_t recipe[CONFIG_RECIPE];
         struct pool *p;
 
         LIST_FOREACH(p, &m->pools, link)
@@ -150,8 +151,12 @@ void pools_update(struct manager *m) {
 
                 p = pool_of(m, c->name);
                 p->profile = c;
-                config_recipe_with_agent(c, m->broker.agent_hash, p->recipe);
+                config_recipe_with_agent(c, m->broker.agent_hash, recipe);
+                if (memcmp(recipe, p->recipe, sizeof(recipe)) != 0)
+                        p->image_id[0] = '\0'; /* it may name another one */
+                memcpy(p->recipe, recipe, sizeof(recipe));
                 p->image_ready = false;
+                p->image_looked_ms = 0;
                 p->failures = 0;
                 p->retry_ms = 0;
         }
@@ -239,7 +244,7 @@ static bool drop_unfit(struct pool *p) {
                 return false;
         TAILQ_FOREACH(sb, &p->sandboxes, link)
         if (sb->state == SANDBOX_WARM && !sandbox_fit(sb, now_ms())) {
-                sandbox_discard(sb, "its recipe has changed, or it is old");
+                sandbox_discard(sb, "its recipe or its image has changed, or it is old");
                 return true;
         }
         return false;

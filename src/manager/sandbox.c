@@ -66,6 +66,7 @@ bool sandbox_fit(const struct sandbox *sb, uint64_t now) {
         const struct config_profile *c = sb->pool->profile;
 
         return c && memcmp(sb->recipe, sb->pool->recipe, sizeof(sb->recipe)) == 0 &&
+               (!sb->pool->image_id[0] || engine_same_image(sb->image, sb->pool->image_id)) &&
                (c->max_age_ms == 0 || now - sb->born_ms < c->max_age_ms);
 }
 
@@ -268,7 +269,7 @@ static int on_listen(sd_event_source *s, int fd, uint32_t revents, void *userdat
 }
 
 struct sandbox *sandbox_new(struct pool *p, const char *id, const uint8_t recipe[CONFIG_RECIPE],
-                            pid_t pid, int listen_fd, struct session *s) {
+                            const char *image, pid_t pid, int listen_fd, struct session *s) {
         struct sandbox *sb = calloc(1, sizeof(*sb));
 
         if (!sb ||
@@ -288,6 +289,7 @@ struct sandbox *sandbox_new(struct pool *p, const char *id, const uint8_t recipe
         sb->born_ms = sb->since_ms = now_ms();
         sb->next_channel = 1;
         snprintf(sb->id, sizeof(sb->id), "%s", id);
+        snprintf(sb->image, sizeof(sb->image), "%s", image);
         memcpy(sb->recipe, recipe, sizeof(sb->recipe));
         if (s) {
                 sb->state = SANDBOX_LEASED;

@@ -51,6 +51,7 @@ static void refuse_all(struct manager *m) {
                 if (x->state == EXEC_WAITING)
                         exec_refuse(x, "stopping", STOPPING_LINE);
         }
+        image_refuse_all(m);
         discard(m, false);
 }
 
@@ -144,7 +145,7 @@ bool stop_over(struct manager *m) {
         }
         if (!m->stopping)
                 return false;
-        if (count_sandboxes(m) == 0 && m->n_creating == 0 && LIST_EMPTY(&m->broker.requests))
+        if (count_sandboxes(m) == 0 && m->n_creating == 0 && broker_idle(&m->broker))
                 return true;
         if (late)
                 log_line(LOG_P_WARNING,

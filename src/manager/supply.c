@@ -114,12 +114,13 @@ static void created(void *userdata, const struct engine_msg *m, int fd) {
                 supply_failed(p, m->type == ENGINE_FAILED ? m->text : "the broker answered nonsense");
                 return;
         }
+        image_seen(p, m->image);
         if (fd < 0)
                 supply_failed(
                         p,
                         "no descriptor is left for a new sandbox: raise LimitNOFILE of hermes-sandboxd");
         if (p->m->draining || !p->profile || fd < 0 ||
-            !sandbox_new(p, m->container, asked->recipe, (pid_t)m->pid, fd, NULL)) {
+            !sandbox_new(p, m->container, asked->recipe, m->image, (pid_t)m->pid, fd, NULL)) {
                 broker_ask(&p->m->broker,
                            &(struct engine_msg){ .type = ENGINE_REMOVE, .container = m->container },
                            broker_ignore, NULL);
@@ -136,6 +137,7 @@ static void image_answer(void *userdata, const struct engine_msg *m, int fd) {
         p->image_asked = false;
         if (m->type == ENGINE_IMAGE_READY) {
                 p->image_ready = true;
+                image_is(p, m->image);
                 pool_changed(p);
         } else
                 supply_failed(p, m->type == ENGINE_FAILED ? m->text : "the broker answered nonsense");

@@ -40,6 +40,7 @@
 #define AGENT "/usr/libexec/hermes-sandbox/agent"
 #define FOREIGN "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210"
 #define FORGED "aaaaaaaaaaaaaaaa5555555555555555aaaaaaaaaaaaaaaa5555555555555555"
+#define IMAGE_ID "sha256:1" /* of every image */
 
 /* What the engine does with a call. */
 enum mood { GOOD, REFUSES, NONSENSE, GONE, CUT, HALF, SILENT, MOODS };
@@ -56,6 +57,7 @@ struct engine_conn {
 struct rig_container {
         char id[ENGINE_ID_LEN + 1], name[RECORD_NAME_LEN + 1];
         bool there, running;
+        bool other_image; /* the engine made it from another one than it was told */
 };
 
 struct rig {
@@ -169,8 +171,9 @@ static inline void rig_check_body(struct rig *r, const char *body, const char *n
         struct body_caller caller = { CALLER_UID, CALLER_GID, getpid(), 0, of };
         uint8_t recipe[CONFIG_RECIPE];
         char folder[160], *want;
-        struct body_context ctx = { r->b.records.installation, recipe, AGENT, folder,
-                                    r->b.manager_gid,          false,  false, NULL };
+        struct body_context ctx = { IMAGE_ID, r->b.records.installation, recipe, AGENT,
+                                    folder,   r->b.manager_gid,          false,  false,
+                                    NULL };
 
         check(p && record_tag_valid(name + strlen(RECORD_PREFIX)));
         snprintf(folder, sizeof(folder), "%s/%s", r->b.sockdir.path, name + strlen(RECORD_PREFIX));
@@ -219,6 +222,7 @@ static inline void rig_create(struct engine_conn *c, const char *name, const cha
         *n = (struct rig_container){ .there = true };
         snprintf(n->name, sizeof(n->name), "%s", name);
         snprintf(n->id, sizeof(n->id), "%064x", r->n_containers);
+        n->other_image = r->n_containers % 8 == 7;
         snprintf(text, sizeof(text), "{\"Id\":\"%s\"}", n->id);
         rig_reply(c, "201 Created", text);
 }
@@ -251,9 +255,10 @@ static inline void rig_inspect(struct engine_conn *c, const struct rig_container
         snprintf(
                 text, sizeof(text),
                 "{\"Id\":\"%s\",\"Name\":\"/%s\",\"State\":{\"Status\":\"%s\",\"Running\":%s,\"Pid\":%d},"
-                "\"Config\":{\"Labels\":{\"%s\":\"%s\"}}}",
+                "\"Image\":\"%s\",\"Config\":{\"Labels\":{\"%s\":\"%s\"}}}",
                 n->id, n->name, n->running ? "running" : "exited", n->running ? "true" : "false",
-                (int)getpid(), LABEL_INSTALLATION, c->rig->b.records.installation);
+                (int)getpid(), n->other_image ? "sha256:2" : IMAGE_ID, LABEL_INSTALLATION,
+                c->rig->b.records.installation);
         rig_reply(c, "200 OK", text);
 }
 
@@ -346,7 +351,7 @@ static inline void rig_call(struct engine_conn *c, const char *line, const char 
                 rig_container_call(c, method, path + 12);
         } else {
                 check(strncmp(path, "/images/", 8) == 0);
-                rig_reply(c, "200 OK", "{\"Id\":\"sha256:1\"}");
+                rig_reply(c, "200 OK", "{\"Id\":\"" IMAGE_ID "\"}");
         }
 }
 

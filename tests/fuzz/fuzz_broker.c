@@ -41,10 +41,10 @@ static void connect_manager(struct rig *r) {
                 hang_up(r);
 }
 
-static bool is_one_of(const struct rig *r, const char *id) {
+static bool is_one_of(const struct rig *r, const char *id, bool created) {
         for (unsigned i = 0; i < r->n_containers; i++)
                 if (strcmp(r->containers[i].id, id) == 0)
-                        return true;
+                        return !(created && r->containers[i].other_image);
         return false;
 }
 
@@ -52,9 +52,9 @@ static bool is_one_of(const struct rig *r, const char *id) {
 static void check_answer(struct rig *r, const struct engine_msg *m, int fd) {
         check((fd >= 0) == (m->type == ENGINE_CREATED || m->type == ENGINE_LISTENING));
         if (m->type == ENGINE_CREATED || m->type == ENGINE_DIED)
-                check(is_one_of(r, m->container));
+                check(is_one_of(r, m->container, m->type == ENGINE_CREATED));
         for (uint16_t i = 0; m->type == ENGINE_LISTED && i < m->n_listed; i++)
-                check(is_one_of(r, m->listed[i].container));
+                check(is_one_of(r, m->listed[i].container, false));
         if (m->type == ENGINE_STATE || m->type == ENGINE_DIED) {
                 check(m->id == 0);
                 return;
@@ -189,8 +189,10 @@ static void step_create(struct rig *r, struct program *g, bool mounted) {
 }
 
 static void step_request(struct rig *r, struct program *g) {
-        static const uint16_t types[] = { ENGINE_HELLO, ENGINE_REMOVE, ENGINE_LIST,   ENGINE_INSPECT,
-                                          ENGINE_IMAGE, ENGINE_INFO,   ENGINE_LISTEN, ENGINE_LISTEN };
+        static const uint16_t types[] = {
+                ENGINE_HELLO, ENGINE_REMOVE, ENGINE_LIST,   ENGINE_INSPECT,
+                ENGINE_IMAGE, ENGINE_INFO,   ENGINE_LISTEN, ENGINE_IMAGE_LOOK
+        };
         uint8_t how = byte(g), which = byte(g);
         struct engine_msg m = { .id = byte(g) % (IDS + 1),
                                 .type = types[how % 8],

@@ -48,6 +48,24 @@ static void message(const uint8_t *p, size_t n, enum engine_from from) {
         }
 }
 
+static void image(const char *p, size_t n) {
+        static const char digest[] = "registry.example/x/deb@sha256:"
+                                     "996d51289a7c7a6cfb292d4dda4030214beed7db480ab49eacddcedf4cece912";
+        struct apijson_image m;
+        struct errmsg e;
+
+        for (int pinned = 0; pinned < 2; pinned++) {
+                if (apijson_image(p, n, pinned ? digest : "registry.example/x/deb:1", &m, &e) < 0)
+                        return;
+                check(m.id[0] && strlen(m.id) <= ENGINE_IMAGE_ID_MAX);
+                check(!m.has_digest || (pinned && strstr(m.digest, strchr(digest, '@'))));
+                check(!m.digest[0] || (strstr(m.digest, "@sha256:") &&
+                                       engine_is_hex(strstr(m.digest, "@sha256:") + 8, 64)));
+                one_line(m.digest);
+                one_line(m.created);
+        }
+}
+
 static void info(const char *p, size_t n) {
         char text[512];
         struct errmsg e;
@@ -90,12 +108,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                 break;
         case 'p':
                 if (apijson_progress(p, size, &progress) == 0) {
+                        check(!progress.layer[0] || engine_is_hex(progress.layer, 12));
+                        check(progress.done <= progress.total);
                         one_line(progress.text);
                         one_line(progress.error);
                 }
                 break;
         case 'g':
-                apijson_image_id(p, size, id, &e);
+                image(p, size);
                 break;
         case 'n':
                 info(p, size);

@@ -99,10 +99,13 @@ static void send_passing(struct rig_end *c, const void *frame, size_t len, unsig
 }
 
 static void step_ask(struct rig *r, struct program *g) {
-        static const char *const labels[] = { "k=v", "empty=" };
+        static const char *const labels[] = { "k=v", "empty=" }, *const profiles[] = {
+                "profile=once", "profile=default"
+        };
         struct rig_end *c = &r->clients[byte(g) % CLIENTS];
         uint8_t op = byte(g), how = byte(g), what = byte(g), buf[FRAME_HEADER + 2048];
-        struct ask a = { .op = op % 10,
+        bool image = op % 13 >= ASK_IMAGE_LIST && how & 128;
+        struct ask a = { .op = op % 13,
                          .json = how & 1,
                          .all = how & 2,
                          .mounts = how & 4,
@@ -110,13 +113,14 @@ static void step_ask(struct rig *r, struct program *g) {
                          .profile = how & 16 ? "once" : "",
                          .ttl_ms = how & 32 ? what * UINT64_C(100) : 0,
                          .n_labels = how & 64 ? 2 : 0,
-                         .labels = { labels[0], labels[1] } };
+                         .labels = { image ? profiles[what % 2] : labels[0],
+                                     image ? profiles[0] : labels[1] } };
         ssize_t n;
 
         a.name = a.op == ASK_KILL ? r->ids[what % IDS] : names[what % 5];
         n = ask_encode(&a, buf + FRAME_HEADER, sizeof(buf) - FRAME_HEADER);
         frame_put_header(buf, FRAME_ASK, 0, 1, (uint32_t)n);
-        if (a.mounts || how & 128)
+        if (a.mounts || (how & 128 && !image))
                 send_passing(c, buf, FRAME_HEADER + (size_t)n, 1 + (how >> 7));
         else
                 rig_send(c, buf, FRAME_HEADER + (size_t)n);

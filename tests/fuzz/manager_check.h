@@ -108,6 +108,7 @@ static inline void rig_check(struct rig *r) {
                 clients++;
                 check(!c->exec || c->exec->client == c);
                 check(!c->opening || c->opening->opener == c);
+                check(!c->images || !c->answered);
         }
         check(clients == r->m.n_clients);
         LIST_FOREACH(x, &r->m.execs, link) {

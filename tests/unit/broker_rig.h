@@ -35,6 +35,7 @@
 #include "engine/engined.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define IMAGE_ID "sha256:" ID
 #define PEERS 16
 #define DEADLINE_MS 20000
 
@@ -54,6 +55,8 @@ static struct {
         const char *create_reply; /* status line's tail and body; NULL: a good one */
         const char *create_message;
         void (*on_create)(void);  /* while the broker waits for the answer */
+        const char *image_reply;  /* the inspection of whatever image; NULL: there is none */
+        const char *made_from;    /* the id of the image of the container; NULL: IMAGE_ID */
         bool no_start, no_delete; /* these calls are refused */
         bool listed;              /* the engine's list has our container, which runs */
         bool removed, stopped;
@@ -111,12 +114,13 @@ static void reply_inspect(struct peer *p) {
                 reply(p, "404 Not Found", "{\"message\":\"No such container\"}");
                 return;
         }
-        snprintf(body, sizeof(body),
-                 "{\"Id\":\"" ID
-                 "\",\"Name\":\"/%s\",\"State\":{\"Status\":\"%s\",\"Running\":%s,\"Pid\":%d,"
-                 "\"ExitCode\":0},\"Config\":{\"Labels\":{\"hermes-sandbox.installation\":\"%s\"}}}",
-                 t.name, t.stopped ? "exited" : "running", t.stopped ? "false" : "true",
-                 t.pid ? (int)t.pid : 4711, t.installation);
+        snprintf(
+                body, sizeof(body),
+                "{\"Id\":\"" ID
+                "\",\"Name\":\"/%s\",\"State\":{\"Status\":\"%s\",\"Running\":%s,\"Pid\":%d,"
+                "\"ExitCode\":0},\"Image\":\"%s\",\"Config\":{\"Labels\":{\"hermes-sandbox.installation\":\"%s\"}}}",
+                t.name, t.stopped ? "exited" : "running", t.stopped ? "false" : "true",
+                t.pid ? (int)t.pid : 4711, t.made_from ? t.made_from : IMAGE_ID, t.installation);
         reply(p, "200 OK", body);
 }
 
@@ -152,6 +156,9 @@ static void serve(struct peer *p, const char *line, const char *body) {
                         reply(p, "204 No Content", "");
         } else if (strncmp(line, "GET /v1.41/containers/" ID "/json ", 92) == 0) {
                 reply_inspect(p);
+        } else if (strncmp(line, "GET /v1.41/images/", 18) == 0) {
+                reply(p, t.image_reply ? "200 OK" : "404 Not Found",
+                      t.image_reply ? t.image_reply : "{\"message\":\"No such image: x\"}");
         } else if (strncmp(line, "DELETE /v1.41/containers/", 25) == 0) {
                 t.removed = !t.no_delete;
                 reply(p, t.no_delete ? "500 Internal Server Error" : "204 No Content", "");
@@ -285,6 +292,7 @@ static int setup(void **state) {
 
         (void)state;
         memset(&t, 0, sizeof(t));
+        t.image_reply = "{\"Id\":\"" IMAGE_ID "\"}";
         for (size_t i = 0; i < PEERS; i++)
                 t.peers[i].fd = -1;
         snprintf(t.dir, sizeof(t.dir), "/tmp/hst-sends-XXXXXX");

@@ -267,9 +267,11 @@ static void words(void **state) {
                 { "audit: {required: yes}\n",
                   "f:1:19: audit.required: found \"yes\", expected auto, true or false" },
                 { "pool: {image: \"a b\"}\n",
-                  "f:1:15: pool.image: found \"a b\", expected an image such as debian:bookworm-slim" },
+                  "f:1:15: pool.image: found \"a b\", expected an image such as debian:bookworm-slim, "
+                  "NAME@sha256:HEX or sha256:HEX (64 hex digits)" },
                 { "pool: {image: \"\"}\n",
-                  "f:1:15: pool.image: found \"\", expected an image such as debian:bookworm-slim" },
+                  "f:1:15: pool.image: found \"\", expected an image such as debian:bookworm-slim, "
+                  "NAME@sha256:HEX or sha256:HEX (64 hex digits)" },
                 { "pool: {network: host}\n", "f:1:17: pool.network: found \"host\", expected none, "
                                              "bridge or a network's name (host would put "
                                              "the sandbox on the machine's own network)" },

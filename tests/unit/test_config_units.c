@@ -172,6 +172,9 @@ static void images(void **state) {
                 "Registry.Example/x",
                 "a@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
                 "a:b@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+                "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+                "cafe",
+                "a/sha256:1",
         };
         static const char *const bad[] = {
                 "",
@@ -200,6 +203,20 @@ static void images(void **state) {
                 "a#b",
                 "..",
                 "a@sha256:0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef",
+                "a@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde",
+                "a@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0",
+                "a@sha512:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+                "@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+                /* Ids that are none, and names that an engine takes for ids. */
+                "sha256:",
+                "sha256:0123",
+                "sha256:0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef",
+                "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde",
+                "sha256",
+                "sha256@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+                "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+                "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef:1",
+                "sha512:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef@x",
         };
         char big[300];
 
@@ -210,6 +227,10 @@ static void images(void **state) {
         for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
                 if (config_image_ok(bad[i]))
                         fail_msg("accepted: %s", bad[i]);
+        assert_int_equal(config_image_pin(good[0]), IMAGE_PIN_NONE);
+        assert_int_equal(config_image_pin(good[8]), IMAGE_PIN_DIGEST);
+        assert_int_equal(config_image_pin(good[9]), IMAGE_PIN_DIGEST);
+        assert_int_equal(config_image_pin(good[10]), IMAGE_PIN_ID);
         memset(big, 'a', sizeof(big));
         big[255] = 0;
         assert_true(config_image_ok(big));

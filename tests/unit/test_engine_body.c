@@ -19,6 +19,7 @@ static const uint8_t recipe[CONFIG_RECIPE] = { 0xab, 0xcd, [31] = 0x01 };
 
 static struct body_context context(bool cgroup_v2) {
         return (struct body_context){
+                .image = "debian:bookworm-slim",
                 .installation = "00112233445566778899aabbccddeeff",
                 .recipe = recipe,
                 .agent_path = "/usr/libexec/hermes-sandbox/agent",
@@ -181,15 +182,15 @@ static void words_stay_words(void **state) {
         char *body;
 
         (void)state;
-        p.image = (char *)"x\",\"Privileged\":true,\"y\":\"";
+        ctx.image = "x\",\"Privileged\":true,\"y\":\"";
         body = body_create(&p, &ctx);
         j = json_loads(body, 0, NULL);
         assert_non_null(j);
-        assert_string_equal(json_string_value(json_object_get(j, "Image")), p.image);
+        assert_string_equal(json_string_value(json_object_get(j, "Image")), ctx.image);
         assert_null(json_object_get(j, "Privileged"));
         json_decref(j);
         free(body);
-        p.image = (char *)"\xff not UTF-8";
+        ctx.image = "\xff not UTF-8";
         assert_null(body_create(&p, &ctx));
 }
 

@@ -34,6 +34,14 @@ static struct engine_msg sample(uint16_t type) {
                 .exit_code = 137,
                 .oom_killed = true,
                 .image = "sha256:00ff",
+                .pulled = true,
+                .present = true,
+                .digest = "a/b@sha256:00ff",
+                .bytes = UINT64_C(5000000000),
+                .created = "2026-11-29T18:12:43.876860898Z",
+                .layer = "0123456789ab",
+                .done = 1,
+                .total = UINT64_C(5000000001),
                 .error = ENGINE_E_BUSY,
                 .state = ENGINE_DOWN,
                 .text = "one line",
@@ -47,10 +55,11 @@ static struct engine_msg sample(uint16_t type) {
 }
 
 static const uint16_t types[] = {
-        ENGINE_HELLO,    ENGINE_CREATE,    ENGINE_REMOVE,      ENGINE_LIST,    ENGINE_INSPECT,
-        ENGINE_IMAGE,    ENGINE_INFO,      ENGINE_WELCOME,     ENGINE_CREATED, ENGINE_DONE,
-        ENGINE_LISTED,   ENGINE_INSPECTED, ENGINE_IMAGE_READY, ENGINE_INFO_IS, ENGINE_FAILED,
-        ENGINE_PROGRESS, ENGINE_STATE,     ENGINE_DIED,
+        ENGINE_HELLO,     ENGINE_CREATE,     ENGINE_REMOVE,      ENGINE_LIST,    ENGINE_INSPECT,
+        ENGINE_IMAGE,     ENGINE_INFO,       ENGINE_WELCOME,     ENGINE_CREATED, ENGINE_DONE,
+        ENGINE_LISTED,    ENGINE_INSPECTED,  ENGINE_IMAGE_READY, ENGINE_INFO_IS, ENGINE_FAILED,
+        ENGINE_PROGRESS,  ENGINE_STATE,      ENGINE_DIED,        ENGINE_LISTEN,  ENGINE_CREATE_MOUNTED,
+        ENGINE_LISTENING, ENGINE_IMAGE_LOOK, ENGINE_IMAGE_IS,
 };
 
 static enum engine_from sender(uint16_t type) {
@@ -158,6 +167,16 @@ static void long_list(void **state) {
         assert_in_range(back.n_listed, 40, ENGINE_LIST_MAX - 1);
 }
 
+static void image_ids(void **state) {
+        (void)state;
+        assert_true(engine_same_image("sha256:00ff", "sha256:00ff"));
+        assert_true(engine_same_image("sha256:00ff", "00ff"));
+        assert_false(engine_same_image("sha256:00ff", "sha256:00fe"));
+        assert_false(engine_same_image("sha256:00ff", "sha256:00"));
+        assert_false(engine_same_image("", ""));
+        assert_false(engine_same_image("sha256:", "sha256:"));
+}
+
 static void descriptors(void **state) {
         struct rlimit all, none;
         uint8_t buf[64];
@@ -195,6 +214,7 @@ int main(void) {
                 cmocka_unit_test(there_and_back), cmocka_unit_test(exact_length_and_side),
                 cmocka_unit_test(ids_are_hex),    cmocka_unit_test(bounds),
                 cmocka_unit_test(long_list),      cmocka_unit_test(descriptors),
+                cmocka_unit_test(image_ids),
         };
 
         return cmocka_run_group_tests_name("engine_msg", tests, NULL, NULL);

@@ -137,15 +137,37 @@ static void progress(void **state) {
         (void)state;
         assert_int_equal(
                 apijson_progress(S("{\"status\":\"Downloading\",\"progressDetail\":{\"current\":2000,"
-                                   "\"total\":9000},\"id\":\"ab\"}"),
+                                   "\"total\":9000},\"id\":\"0123456789ab\"}"),
                                  &p),
                 0);
-        assert_string_equal(p.text, "ab: Downloading 2 of 9 kB");
+        assert_string_equal(p.layer, "0123456789ab");
+        assert_string_equal(p.text, "Downloading");
+        assert_true(p.done == 2000 && p.total == 9000);
         assert_string_equal(p.error, "");
+        /* A tag is no layer; what an engine without shame says is still one line. */
+        assert_int_equal(
+                apijson_progress(S("{\"status\":\"Pulling\\u001b[2Jfrom a\\n\",\"id\":\"bookworm\","
+                                   "\"progressDetail\":{\"current\":9,\"total\":2}}"),
+                                 &p),
+                0);
+        assert_string_equal(p.layer, "");
+        assert_string_equal(p.text, "bookworm: Pulling?[2Jfrom a");
+        assert_true(p.done == 0 && p.total == 0);
         assert_int_equal(apijson_progress(S("{\"error\":\"manifest unknown\"}"), &p), 0);
         assert_string_equal(p.error, "manifest unknown");
         assert_string_equal(p.text, "");
         assert_int_equal(apijson_progress(S("[]"), &p), -EPROTO);
+}
+
+/* What is too long ends in front of a character that does not fit. */
+static void cut_words(void **state) {
+        char s[8];
+
+        (void)state;
+        apijson_message(S("{\"message\":\"12345\303\244\"}"), s, sizeof(s));
+        assert_string_equal(s, "12345\303\244");
+        apijson_message(S("{\"message\":\"123456\303\244\"}"), s, sizeof(s));
+        assert_string_equal(s, "123456");
 }
 
 static void info(void **state) {
@@ -173,15 +195,41 @@ static void info(void **state) {
         assert_int_equal(apijson_info(S("3"), "1.41", &v2, text, sizeof(text), &e), -EPROTO);
 }
 
-static void image_id(void **state) {
-        char id[ENGINE_IMAGE_ID_MAX + 1];
+#define HEX_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define HEX_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+
+static void image(void **state) {
+        static const char body[] = "{\"Id\":\"sha256:00ff\",\"RepoDigests\":[\"evil\\u001b@sha256:" HEX_A
+                                   "\",\"x/y@sha256:" HEX_A "\",7,\"localhost:5000/a@sha256:" HEX_B
+                                   "\",\"a@md5:00\",\"a@sha256:00\"],\"Size\":6000000000,"
+                                   "\"Created\":\"2026-11-29T18:12:43.876860898Z\"}";
         struct errmsg e = { "" };
+        struct apijson_image m;
 
         (void)state;
-        assert_int_equal(apijson_image_id(S("{\"Id\":\"sha256:00ff\"}"), id, &e), 0);
-        assert_string_equal(id, "sha256:00ff");
-        assert_int_equal(apijson_image_id(S("{\"Id\":\"a b\"}"), id, &e), -EPROTO);
-        assert_int_equal(apijson_image_id(S("{}"), id, &e), -EPROTO);
+        assert_int_equal(apijson_image(S(body), "localhost:5000/a:1", &m, &e), 0);
+        assert_string_equal(m.id, "sha256:00ff");
+        assert_string_equal(m.digest, "localhost:5000/a@sha256:" HEX_B);
+        assert_false(m.has_digest);
+        assert_true(m.bytes == UINT64_C(6000000000));
+        assert_string_equal(m.created, "2026-11-29T18:12:43.876860898Z");
+        /* Of another name: the first that is one. */
+        assert_int_equal(apijson_image(S(body), "z", &m, &e), 0);
+        assert_string_equal(m.digest, "x/y@sha256:" HEX_A);
+        /* The digest says which image it is, and under which name does not matter. */
+        assert_int_equal(apijson_image(S(body), "q:2@sha256:" HEX_B, &m, &e), 0);
+        assert_true(m.has_digest);
+        assert_string_equal(m.digest, "localhost:5000/a@sha256:" HEX_B);
+        assert_int_equal(apijson_image(S(body), "a@sha256:00", &m, &e), 0);
+        assert_false(m.has_digest);
+        assert_int_equal(apijson_image(S("{\"Id\":\"00ff\",\"Size\":-1,\"Created\":\"\\u001b[31m\"}"),
+                                       "a", &m, &e),
+                         0);
+        assert_string_equal(m.created, "");
+        assert_string_equal(m.digest, "");
+        assert_true(m.bytes == 0);
+        assert_int_equal(apijson_image(S("{\"Id\":\"a b\"}"), "a", &m, &e), -EPROTO);
+        assert_int_equal(apijson_image(S("{}"), "a", &m, &e), -EPROTO);
 }
 
 static void versions(void **state) {
@@ -234,10 +282,10 @@ static void escape(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(created),     cmocka_unit_test(message),  cmocka_unit_test(inspect),
-                cmocka_unit_test(list),        cmocka_unit_test(events),   cmocka_unit_test(progress),
-                cmocka_unit_test(info),        cmocka_unit_test(image_id), cmocka_unit_test(versions),
-                cmocka_unit_test(image_names), cmocka_unit_test(escape),
+                cmocka_unit_test(created),   cmocka_unit_test(message),     cmocka_unit_test(inspect),
+                cmocka_unit_test(list),      cmocka_unit_test(events),      cmocka_unit_test(progress),
+                cmocka_unit_test(cut_words), cmocka_unit_test(info),        cmocka_unit_test(image),
+                cmocka_unit_test(versions),  cmocka_unit_test(image_names), cmocka_unit_test(escape),
         };
 
         return cmocka_run_group_tests_name("engine_reply", tests, NULL, NULL);

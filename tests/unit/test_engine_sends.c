@@ -22,6 +22,7 @@ static void check_body(void) {
                             stream);
         assert_string_equal(json_string_value(json_object_get(labels, "hermes-sandbox.installation")),
                             t.installation);
+        assert_string_equal(json_string_value(json_object_get(sent, "Image")), IMAGE_ID);
         golden = json_load_file("tests/unit/golden/create-default.json", 0, NULL);
         assert_non_null(golden);
         json_object_set(
@@ -36,6 +37,7 @@ static void check_body(void) {
                         json_array_get(json_object_get(json_object_get(golden, "HostConfig"), "Mounts"),
                                        1),
                         "Source"));
+        json_object_set(sent, "Image", json_object_get(golden, "Image"));
         json_object_set(sent, "Labels", json_object_get(golden, "Labels"));
         json_object_set(sent, "User", json_object_get(golden, "User"));
         /* Sizes and places of the shipped profile are the config's, not this file's. */
@@ -61,6 +63,7 @@ static void creates_and_removes(void **state) {
         assert_int_equal(m.type, ENGINE_CREATED);
         assert_string_equal(m.container, ID);
         assert_int_equal(m.pid, 4711);
+        assert_string_equal(m.image, IMAGE_ID);
         assert_true(fd >= 0);
         close(fd);
         assert_int_equal(strncmp(t.name, "hermes-sandbox-", 15), 0);
@@ -90,6 +93,7 @@ static void listens_anew(void **state) {
         assert_int_equal(m.type, ENGINE_LISTENING);
         assert_int_equal(m.id, 3);
         assert_int_equal(m.pid, 4711);
+        assert_string_equal(m.image, IMAGE_ID);
         assert_true(second >= 0);
         snprintf(sa.sun_path, sizeof(sa.sun_path), "%.40s/run/%.32s/agent.sock", t.dir,
                  t.name + strlen("hermes-sandbox-"));
