@@ -76,8 +76,15 @@ _hermes_sandbox_options() {
 		echo '--help -h --version --pool-size --memory --memory-reserve --cpus --network --read-only --image --profile'
 		echo '--user --add-user --install-scripts --no-systemd --no-start --dry-run --yes --config-dir --socket --pid-file'
 		;;
+	image)
+		case $2 in
+		pull) echo '--help -h' ;;
+		list | verify) echo '--help -h --json' ;;
+		build | remove) echo '--help -h --flavour --suite --name --package --mirror --tmp --cache --engine-socket --verbose' ;;
+		*) echo '--help -h --json --flavour --suite --name --package --mirror --tmp --cache --engine-socket --verbose' ;;
+		esac
+		;;
 	config) echo '--help -h --config-dir' ;;
-	image) echo '--help -h --flavour --suite --name --package --mirror --tmp --cache --engine-socket --verbose' ;;
 	audit)
 		echo '--help -h --since --until --user --session --exec --failed --summary --json --full --verify'
 		echo '--log --trail --account --manager'
@@ -95,7 +102,7 @@ _hermes_sandbox_remote() {
 
 _hermes_sandbox() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command='' operand=0 i
-	local commands='exec session ps attach wait kill cp cat ls rm status top stats metrics logs start stop setup config image audit doctor version help'
+	local commands='exec session ps attach wait kill cp cat ls rm status top stats metrics logs start stop setup image config audit doctor version help'
 
 	COMPREPLY=()
 	# bash breaks --option=value into three words.
@@ -161,6 +168,8 @@ _hermes_sandbox() {
 	image)
 		if [[ $operand -eq 0 || $operand -eq $COMP_CWORD ]]; then
 			mapfile -t COMPREPLY < <(compgen -W 'list pull verify build remove' -- "$cur")
+		elif [[ ${COMP_WORDS[operand]} == pull || ${COMP_WORDS[operand]} == verify ]]; then
+			mapfile -t COMPREPLY < <(compgen -W "$(_hermes_sandbox_profiles)" -- "$cur")
 		fi
 		;;
 	session)

@@ -68,7 +68,7 @@ function __hermes_sandbox_command
 end
 
 complete -c hermes-sandbox -f
-complete -c hermes-sandbox -s h -l help -d 'help' -n '__hermes_sandbox_bare; or __hermes_sandbox_is exec session ps attach wait kill cp cat ls rm status top stats metrics logs start stop setup config image audit doctor version help'
+complete -c hermes-sandbox -s h -l help -d 'help' -n '__hermes_sandbox_bare; or __hermes_sandbox_is exec session ps attach wait kill cp cat ls rm status top stats metrics logs start stop setup image config audit doctor version help'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -l version -d 'print the version'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -l socket -rF -d 'socket of the manager'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a exec -d 'run a command in a sandbox'
@@ -89,8 +89,8 @@ complete -c hermes-sandbox -n __hermes_sandbox_bare -a logs -d 'what the daemons
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a start -d 'start the manager and the engine broker (root)'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a stop -d 'stop them (root)'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a setup -d 'configure it, start it, prove it (root)'
+complete -c hermes-sandbox -n __hermes_sandbox_bare -a image -d 'the images of the profiles'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a config -d 'check the configuration, or show what is in force'
-complete -c hermes-sandbox -n __hermes_sandbox_bare -a image -d 'list, pull, verify, build and remove images'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a audit -d 'who ran what, and what was refused; check the trails'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a doctor -d 'what is wrong with this machine, and what mends it'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a version -d 'print the version'
@@ -156,20 +156,22 @@ complete -c hermes-sandbox -n '__hermes_sandbox_is logs' -s f -l follow -d 'go o
 complete -c hermes-sandbox -n '__hermes_sandbox_is logs' -s n -l lines -x -d 'the last lines alone'
 complete -c hermes-sandbox -n '__hermes_sandbox_is start stop' -l no-systemd -d 'without systemd, by the supervisor'
 
+complete -c hermes-sandbox -n '__hermes_sandbox_is image; and not __fish_seen_subcommand_from pull build remove' -l json -d 'print JSON'
+complete -c hermes-sandbox -n '__hermes_sandbox_is image; and not __fish_seen_subcommand_from list pull verify build remove' -a 'list pull verify build remove'
+complete -c hermes-sandbox -n '__hermes_sandbox_is image; and __fish_seen_subcommand_from pull verify' -a '(__hermes_sandbox_profiles)'
+complete -c hermes-sandbox -n '__hermes_sandbox_is image; and not __fish_seen_subcommand_from list pull verify' -l flavour -x -a 'base dev hermes' -d 'what is in it'
+complete -c hermes-sandbox -n '__hermes_sandbox_is image; and not __fish_seen_subcommand_from list pull verify' -l suite -x -a 'bookworm trixie' -d 'of which of Debian\'s releases'
+complete -c hermes-sandbox -n '__hermes_sandbox_is image; and not __fish_seen_subcommand_from list pull verify' -l name -x -d 'its name and tag'
+complete -c hermes-sandbox -n '__hermes_sandbox_is image; and not __fish_seen_subcommand_from list pull verify' -l package -x -d 'a further package'
+complete -c hermes-sandbox -n '__hermes_sandbox_is image; and not __fish_seen_subcommand_from list pull verify' -l mirror -x -d 'where the packages come from'
+complete -c hermes-sandbox -n '__hermes_sandbox_is image; and not __fish_seen_subcommand_from list pull verify' -l tmp -x -a '(__fish_complete_directories)' -d 'where it is put together'
+complete -c hermes-sandbox -n '__hermes_sandbox_is image; and not __fish_seen_subcommand_from list pull verify' -l cache -x -a '(__fish_complete_directories)' -d 'where packages are kept'
+complete -c hermes-sandbox -n '__hermes_sandbox_is image; and not __fish_seen_subcommand_from list pull verify' -l engine-socket -rF -d 'socket of the engine'
+complete -c hermes-sandbox -n '__hermes_sandbox_is image; and not __fish_seen_subcommand_from list pull verify' -l verbose -d 'show what mmdebstrap and apt say'
+
 complete -c hermes-sandbox -n '__hermes_sandbox_is config' -l config-dir -x -a '(__fish_complete_directories)' -d 'folder of the configuration'
 complete -c hermes-sandbox -n '__hermes_sandbox_is config; and not __fish_seen_subcommand_from check show' -a 'check show'
 complete -c hermes-sandbox -n '__hermes_sandbox_is config; and __fish_seen_subcommand_from check show' -F
-
-complete -c hermes-sandbox -n '__hermes_sandbox_is image; and not __fish_seen_subcommand_from list pull verify build remove' -a 'list pull verify build remove'
-complete -c hermes-sandbox -n '__hermes_sandbox_is image' -l flavour -x -a 'base dev hermes' -d 'what is in it'
-complete -c hermes-sandbox -n '__hermes_sandbox_is image' -l suite -x -a 'bookworm trixie' -d 'of which of Debian\'s releases'
-complete -c hermes-sandbox -n '__hermes_sandbox_is image' -l name -x -d 'its name and tag'
-complete -c hermes-sandbox -n '__hermes_sandbox_is image' -l package -x -d 'a further package'
-complete -c hermes-sandbox -n '__hermes_sandbox_is image' -l mirror -x -d 'where the packages come from'
-complete -c hermes-sandbox -n '__hermes_sandbox_is image' -l tmp -x -a '(__fish_complete_directories)' -d 'where it is put together'
-complete -c hermes-sandbox -n '__hermes_sandbox_is image' -l cache -x -a '(__fish_complete_directories)' -d 'where packages are kept'
-complete -c hermes-sandbox -n '__hermes_sandbox_is image' -l engine-socket -rF -d 'socket of the engine'
-complete -c hermes-sandbox -n '__hermes_sandbox_is image' -l verbose -d 'show what mmdebstrap and apt say'
 
 complete -c hermes-sandbox -n '__hermes_sandbox_is audit' -l since -x -a 'today yesterday' -d 'what ran after that time'
 complete -c hermes-sandbox -n '__hermes_sandbox_is audit' -l until -x -a 'today yesterday' -d 'what ran before that time'
@@ -218,4 +220,4 @@ __hermes_sandbox_setup true hermes-sandbox-setup
 complete -c hermes-sandbox-setup -f
 complete -c hermes-sandbox-setup -s h -l help -d 'help'
 
-complete -c hermes-sandbox -n '__hermes_sandbox_is help' -a 'exec session ps attach wait kill cp cat ls rm status top stats metrics logs start stop setup config image audit doctor version help'
+complete -c hermes-sandbox -n '__hermes_sandbox_is help' -a 'exec session ps attach wait kill cp cat ls rm status top stats metrics logs start stop setup image config audit doctor version help'

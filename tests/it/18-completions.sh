@@ -189,6 +189,9 @@ values() {
 	offered "$1" w-2 session close ''
 	offered "$1" --ttl session open --t
 	offered "$1" dev session open --profile d
+	offered "$1" verify image v
+	offered "$1" web-2 image pull w
+	offered "$1" dev image verify --json d
 	offered "$1" work ps ''
 	offered "$1" 0123456789abcdef wait ''
 	offered "$1" 0123456789abcdef kill -s INT ''
@@ -204,6 +207,7 @@ operands() {
 	expect_not "$1" --profile exec -- true -
 	expect_not "$1" --ttl session list --
 	expect_not "$1" --all session open --
+	expect_not "$1" --json image pull --
 }
 
 # Where the configuration cannot be read there is the default profile, and no word of complaint.
