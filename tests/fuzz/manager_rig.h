@@ -44,6 +44,7 @@ struct rig_end {
         bool started, final;            /* a client: what it has been told */
         uint8_t code;                   /* of its REJECT or RESULT */
         char said[4096];                /* and the line there, or the ANSWER so far, or the exec's id */
+        char before[4096];              /* the ANSWER before its REJECT */
         unsigned got[FRAME_FORGET + 1]; /* frames by type */
         bool detach;                    /* and what it has asked for: STARTED is the last it hears */
         /* an agent's sandbox */
@@ -322,6 +323,7 @@ static inline void rig_keep(struct rig_end *e, const struct frame *f) {
         e->got[f->type]++;
         if (f->type == FRAME_REJECT && reject_decode(f->payload, f->len, &no) == 0) {
                 e->code = no.exit_code;
+                memcpy(e->before, e->said, sizeof(e->before));
                 snprintf(e->said, sizeof(e->said), "%s", no.message);
         } else if (f->type == FRAME_RESULT && result_decode(f->payload, f->len, &r) == 0) {
                 e->code = r.exit_code;

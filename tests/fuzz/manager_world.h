@@ -71,7 +71,8 @@ static inline void rig_init(void) {
                  "pool: {size: 1, max_sandboxes: 2, cold_after: 0, queue_limit: 2, max_uses: 3, "
                  "session_ttl: 20s}\n"
                  "profiles:\n"
-                 "  once: {reuse: replace, size: 0, limits: {output_bytes: 20}}\n"
+                 "  once: {reuse: replace, size: 0, limits: {output_bytes: 20}, image: \"one:2@sha256:"
+                 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\"}\n"
                  "  wait: {on_empty: wait, size: 0, limits: {exec_rate: 3}}\n",
                  limits);
         rig_configs[0] = rig_config(text);

@@ -63,6 +63,9 @@ static struct {
         pid_t pid; /* of the container's init process; 0: 4711, which is nobody's */
 } t;
 
+/* More of the config, of the next setup. */
+static const char *rig_pool = "";
+
 static long now_ms(void) {
         struct timespec ts;
 
@@ -302,8 +305,8 @@ static int setup(void **state) {
         mkdir(in_dir("state"), 0700);
         write_file(in_dir("agent"), "an agent");
         snprintf(yaml, sizeof(yaml),
-                 "engine:\n  socket: %s\nlogging:\n  level: ERROR\nallowed_file_paths:\n  - %s\n",
-                 in_dir("docker.sock"), in_dir("allowed"));
+                 "engine:\n  socket: %s\nlogging:\n  level: ERROR\nallowed_file_paths:\n  - %s\n%s",
+                 in_dir("docker.sock"), in_dir("allowed"), rig_pool);
         write_file(in_dir("sandbox.yaml"), yaml);
         snprintf(sa.sun_path, sizeof(sa.sun_path), "%s/docker.sock", t.dir);
         t.listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

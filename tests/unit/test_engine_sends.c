@@ -209,6 +209,141 @@ static void removes_later(void **state) {
         assert_true(t.removed);
 }
 
+/* --- images
+ * ------------------------------------------------------------------------------------------ */
+
+#define PINNED_ID "sha256:fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210"
+#define DIGEST "@sha256:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+
+static int setup_id(void **state) {
+        int r;
+
+        rig_pool = "pool:\n  image: \"" PINNED_ID "\"\n";
+        r = setup(state);
+        rig_pool = "";
+        return r;
+}
+
+static int setup_digest(void **state) {
+        int r;
+
+        rig_pool = "pool:\n  image: \"a/b:1" DIGEST "\"\n";
+        r = setup(state);
+        rig_pool = "";
+        return r;
+}
+
+static void create_fails(uint16_t error, const char *why) {
+        uint8_t buf[ENGINE_MSG_MAX];
+        struct engine_msg m;
+
+        ask_create(-1);
+        next_message(buf, &m, NULL);
+        assert_int_equal(m.type, ENGINE_FAILED);
+        assert_int_equal(m.error, error);
+        if (!strstr(m.text, why))
+                fail_msg("it says: %s", m.text);
+}
+
+/* The engine has taken another image than it was told, by whatever way: nobody gets that container. */
+static void made_from_another(void **state) {
+        struct engine_msg m, list = { .id = 3, .type = ENGINE_LIST, .container = "" };
+        uint8_t buf[ENGINE_MSG_MAX];
+        long deadline = now_ms() + DEADLINE_MS;
+
+        (void)state;
+        t.made_from = PINNED_ID;
+        create_fails(ENGINE_E_REFUSED,
+                     "the engine made it from another image than \"debian:bookworm-slim\"");
+        while (!t.removed || entries("state/containers") + entries("run") > 0) {
+                list.id++;
+                assert_true(now_ms() < deadline);
+                tell(&list);
+                next_message(buf, &m, NULL);
+        }
+}
+
+/* Nothing is created, and so nothing is left. */
+static void image_absent(void **state) {
+        (void)state;
+        t.image_reply = NULL;
+        create_fails(ENGINE_E_NO_IMAGE,
+                     "image \"debian:bookworm-slim\" is not there: docker pull debian:bookworm-slim");
+        assert_int_equal(entries("state/containers") + entries("run"), 0);
+        assert_string_equal(t.create_line, "");
+}
+
+/* What the engine has under the name is another one. */
+static void not_as_pinned(void **state) {
+        (void)state;
+        t.image_reply = "{\"Id\":\"" IMAGE_ID "\",\"RepoDigests\":[\"a/b@sha256:" ID "\"]}";
+        create_fails(ENGINE_E_REFUSED,
+                     "the engine has " IMAGE_ID " under that name, which is another one");
+        assert_string_equal(t.create_line, "");
+}
+
+static void as_pinned(void **state) {
+        uint8_t buf[ENGINE_MSG_MAX];
+        struct engine_msg m;
+        int fd = -1;
+
+        (void)state;
+        t.image_reply = "{\"Id\":\"" PINNED_ID "\",\"RepoDigests\":[\"other" DIGEST "\"]}";
+        t.made_from = PINNED_ID;
+        ask_create(-1);
+        next_message(buf, &m, &fd);
+        assert_int_equal(m.type, ENGINE_CREATED);
+        assert_string_equal(m.image, PINNED_ID);
+        assert_non_null(strstr(t.create_body, "\"Image\":\"" PINNED_ID "\""));
+        close_fd(fd);
+}
+
+/* Looked up without the tag, which says nothing beside a digest; and as nothing is pulled, it is only absent. */
+static void looks(void **state) {
+        struct engine_msg m, look = { .id = 3, .type = ENGINE_IMAGE_LOOK, .profile = "" };
+        uint8_t buf[ENGINE_MSG_MAX], agent[ENGINE_RECIPE];
+
+        (void)state;
+        t.image_reply = "{\"Id\":\"" IMAGE_ID "\",\"RepoDigests\":[\"x" DIGEST "\"],\"Size\":7,"
+                        "\"Created\":\"2026-11-29T18:12:43Z\"}";
+        hello(agent);
+        tell(&look);
+        next_message(buf, &m, NULL);
+        assert_int_equal(m.type, ENGINE_IMAGE_IS);
+        assert_true(m.present && m.bytes == 7);
+        assert_string_equal(m.image, IMAGE_ID);
+        assert_string_equal(m.digest, "x" DIGEST);
+        assert_string_equal(m.created, "2026-11-29T18:12:43Z");
+        assert_string_equal(t.last_line, "GET /v1.41/images/a/b" DIGEST "/json HTTP/1.1");
+        t.image_reply = NULL;
+        look.id = 4;
+        tell(&look);
+        next_message(buf, &m, NULL);
+        assert_int_equal(m.type, ENGINE_IMAGE_IS);
+        assert_false(m.present);
+        look.id = 5;
+        look.profile = "none";
+        tell(&look);
+        next_message(buf, &m, NULL);
+        assert_int_equal(m.type, ENGINE_FAILED);
+        assert_int_equal(m.error, ENGINE_E_NO_PROFILE);
+}
+
+/* An id is no name that a registry knows. */
+static void pulls_no_id(void **state) {
+        struct engine_msg m, pull = { .id = 3, .type = ENGINE_IMAGE, .profile = "" };
+        uint8_t buf[ENGINE_MSG_MAX], agent[ENGINE_RECIPE];
+
+        (void)state;
+        t.image_reply = NULL;
+        hello(agent);
+        tell(&pull);
+        next_message(buf, &m, NULL);
+        assert_int_equal(m.type, ENGINE_FAILED);
+        assert_int_equal(m.error, ENGINE_E_NO_IMAGE);
+        assert_non_null(strstr(m.text, "it is an id, not a name: docker load the image with that id"));
+}
+
 /* An engine that goes away is told once, and requests fail at once. */
 static void engine_goes(void **state) {
         struct engine_msg m, image = { .id = 9, .type = ENGINE_IMAGE, .profile = "" };
@@ -252,6 +387,14 @@ int main(int argc, char **argv) {
                 { "no id", leaves_nothing, setup, teardown, (void *)"201 Created" },
                 cmocka_unit_test_setup_teardown(no_room, setup, teardown),
                 cmocka_unit_test_setup_teardown(removes_later, setup, teardown),
+                cmocka_unit_test_setup_teardown(made_from_another, setup, teardown),
+                cmocka_unit_test_setup_teardown(image_absent, setup, teardown),
+                { "another id", not_as_pinned, setup_id, teardown, NULL },
+                { "another digest", not_as_pinned, setup_digest, teardown, NULL },
+                { "the id", as_pinned, setup_id, teardown, NULL },
+                { "the digest", as_pinned, setup_digest, teardown, NULL },
+                cmocka_unit_test_setup_teardown(looks, setup_digest, teardown),
+                cmocka_unit_test_setup_teardown(pulls_no_id, setup_id, teardown),
                 cmocka_unit_test_setup_teardown(engine_goes, setup, teardown),
                 cmocka_unit_test_setup_teardown(ends_under_way, setup, teardown),
         };

@@ -1,0 +1,349 @@
+/* image list, pull and verify in the manager: what the broker is asked, and what the caller hears of its answers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#include "fuzz/manager_rig.h"
+
+#define ALICE 0
+#define BOB 1
+/* The image of the sandboxes that the rig makes, and another one. */
+#define OURS "sha256:0"
+#define OTHER "sha256:00ffeeddccbbaa99887766554433221100ffeeddccbbaa998877665544332211"
+
+static struct rig *r;
+
+static int begin(void **state) {
+        (void)state;
+        r = rig_begin();
+        return 0;
+}
+
+static int end(void **state) {
+        (void)state;
+        rig_finish(r);
+        return 0;
+}
+
+static void settle(void) {
+        rig_settle(r);
+        client_announce(NULL, 0, &r->m);
+        rig_settle(r);
+        rig_check(r);
+}
+
+static struct rig_end *ask(unsigned slot, unsigned user, struct ask a) {
+        uint8_t buf[2048];
+
+        if (r->clients[slot].fd >= 0)
+                rig_client(r, slot, 0);
+        rig_settle(r);
+        rig_client(r, slot, user);
+        a.name = a.profile = "";
+        rig_frame(&r->clients[slot], FRAME_ASK, 0, 1, buf, (size_t)ask_encode(&a, buf, sizeof(buf)));
+        settle();
+        return &r->clients[slot];
+}
+
+/* How many requests of that type wait for an answer. */
+static unsigned asked(uint16_t type) {
+        unsigned n = 0;
+
+        for (unsigned i = 0; i < r->n_pending; i++)
+                n += r->pending[i].type == type;
+        return n;
+}
+
+static struct broker_request *request(uint16_t type, unsigned *ret_pending) {
+        struct broker_request *q;
+        unsigned i = 0;
+
+        while (i < r->n_pending && r->pending[i].type != type)
+                i++;
+        assert_true(i < r->n_pending);
+        LIST_FOREACH(q, &r->m.broker.requests, link)
+        if (q->id == r->pending[i].id)
+                break;
+        assert_non_null(q);
+        *ret_pending = i;
+        return q;
+}
+
+static void answer(uint16_t type, struct engine_msg m) {
+        unsigned i;
+        struct broker_request *q = request(type, &i);
+
+        r->pending[i] = r->pending[--r->n_pending];
+        LIST_REMOVE(q, link);
+        q->answer(q->userdata, &m, -1);
+        free(q);
+        settle();
+}
+
+static void progress(struct engine_msg m) {
+        unsigned i;
+        struct broker_request *q = request(ENGINE_IMAGE, &i);
+
+        q->progress(q->userdata, &m);
+        settle();
+}
+
+static struct engine_msg image(const char *id) {
+        return (struct engine_msg){ .type = ENGINE_IMAGE_IS,
+                                    .present = true,
+                                    .image = id,
+                                    .digest = "",
+                                    .bytes = 74800000,
+                                    .created = "2026-11-20T00:00:00Z" };
+}
+
+static struct engine_msg no_image(void) {
+        return (struct engine_msg){ .type = ENGINE_IMAGE_IS, .image = "", .digest = "", .created = "" };
+}
+
+static void assert_says(const struct rig_end *c, uint8_t code, const char *words) {
+        assert_true(c->final);
+        if (!strstr(c->said, words))
+                fail_msg("it says: %s", c->said);
+        assert_int_equal(c->code, code);
+}
+
+/* --- list ---------------------------------------------------------------------------------------- */
+
+/* One question an image, one after the other. */
+static void lists(void **state) {
+        struct rig_end *c = ask(0, ALICE, (struct ask){ .op = ASK_IMAGE_LIST });
+
+        (void)state;
+        assert_int_equal(asked(ENGINE_IMAGE_LOOK), 1);
+        answer(ENGINE_IMAGE_LOOK, image(OTHER));
+        assert_false(c->final);
+        assert_int_equal(asked(ENGINE_IMAGE_LOOK), 1);
+        answer(ENGINE_IMAGE_LOOK, no_image());
+        assert_int_equal(asked(ENGINE_IMAGE_LOOK), 0);
+        assert_says(
+                c, 0,
+                "IMAGE                      PROFILES      STATE    ID              SIZE  CREATED     PINNED\n"
+                "debian:bookworm-slim       default,wait  present  00ffeeddccbb    75MB  2026-11-20  no\n"
+                "one:2@sha256:0123456789ab  once          missing  -                  -  -           digest\n");
+        c = ask(0, ALICE, (struct ask){ .op = ASK_IMAGE_LIST, .json = true });
+        answer(ENGINE_IMAGE_LOOK, image(OTHER));
+        answer(ENGINE_IMAGE_LOOK, no_image());
+        assert_says(
+                c, 0,
+                "[{\"image\":\"debian:bookworm-slim\",\"pinned\":null,\"present\":true,\"id\":\"" OTHER
+                "\",\"digest\":null,\"size_bytes\":74800000,\"created\":\"2026-11-20T00:00:00Z\","
+                "\"profiles\":[\"default\",\"wait\"]},{\"image\":\"one:2@sha256:");
+        assert_says(c, 0, "\"size_bytes\":null,\"created\":null,\"profiles\":[\"once\"]}]\n");
+}
+
+static void fails(void **state) {
+        struct rig_end *c = ask(0, ALICE, (struct ask){ .op = ASK_IMAGE_LIST });
+
+        (void)state;
+        answer(ENGINE_IMAGE_LOOK, (struct engine_msg){ .type = ENGINE_FAILED,
+                                                       .error = ENGINE_E_REFUSED,
+                                                       .text = "an \x1b[31mescape" });
+        assert_says(c, 125, "image list: an \\x1b[31mescape");
+        c = ask(0, ALICE, (struct ask){ .op = ASK_IMAGE_LIST });
+        answer(ENGINE_IMAGE_LOOK, (struct engine_msg){ .type = ENGINE_DONE });
+        assert_says(c, 125, "image list: the broker answered nonsense");
+        r->m.broker.state = ENGINE_DOWN;
+        snprintf(r->m.broker.state_text, sizeof(r->m.broker.state_text), "no engine: start it");
+        assert_says(ask(0, ALICE, (struct ask){ .op = ASK_IMAGE_LIST }), 125,
+                    "image list: no engine: start it");
+        assert_says(ask(0, ALICE, (struct ask){ .op = 12 }), 125, "does not know request 12");
+        assert_int_equal(asked(ENGINE_IMAGE_LOOK), 0);
+}
+
+/* --- verify -------------------------------------------------------------------------------------- */
+
+static void verifies(void **state) {
+        struct ask a = { .op = ASK_IMAGE_VERIFY, .n_labels = 1, .labels = { "profile=default" } };
+        struct rig_end *c = ask(0, ALICE, a);
+
+        (void)state;
+        answer(ENGINE_IMAGE_LOOK, image(OURS));
+        assert_says(c, 0,
+                    "ok       default: debian:bookworm-slim (not pinned) is 0, and so is 1 sandbox\n");
+        c = ask(0, ALICE, a);
+        answer(ENGINE_IMAGE_LOOK, no_image());
+        assert_says(c, 1, "image verify: 1 of 1 profile is not as it should be");
+        assert_string_equal(c->before,
+                            "missing  default: debian:bookworm-slim is not there: hermes-sandbox "
+                            "image pull default\n");
+        /* Somebody has moved the tag. */
+        c = ask(0, ALICE, a);
+        answer(ENGINE_IMAGE_LOOK, image(OTHER));
+        assert_says(c, 1, "image verify: 1 of 1 profile is not as it should be");
+        assert_string_equal(
+                c->before, "other    default: debian:bookworm-slim is 00ffeeddccbb, but not in 1 of 1 "
+                           "sandboxes, which are being replaced: hermes-sandbox image verify default\n");
+        assert_int_equal(asked(ENGINE_CREATE), 1);
+}
+
+/* A session's sandbox stays; whose it is, only its user is told. */
+static void of_sessions(void **state) {
+        struct ask a = {
+                .op = ASK_IMAGE_VERIFY, .n_labels = 1, .labels = { "profile=default" }, .json = true
+        };
+        struct rig_end *c = &r->clients[0];
+        uint8_t buf[256];
+        struct ask open = { .op = ASK_SESSION_OPEN, .name = "work", .profile = "" };
+
+        (void)state;
+        rig_client(r, 0, ALICE);
+        rig_frame(c, FRAME_ASK, 0, 1, buf, (size_t)ask_encode(&open, buf, sizeof(buf)));
+        settle();
+        assert_true(c->final);
+        c = ask(1, BOB, a);
+        answer(ENGINE_IMAGE_LOOK, image(OTHER));
+        assert_says(c, 1, "is not as it should be");
+        assert_non_null(strstr(c->before, "\"state\":\"leased\",\"session\":null}]"));
+        assert_non_null(strstr(c->before, "one is a session of another user\",\"mend\":null"));
+        c = ask(1, ALICE, a);
+        answer(ENGINE_IMAGE_LOOK, image(OTHER));
+        assert_non_null(strstr(c->before, "\"state\":\"leased\",\"session\":\"work\"}]"));
+        assert_non_null(strstr(c->before, "\"mend\":\"hermes-sandbox session close work\"}]\n"));
+        assert_true(r->agents[0].there);
+}
+
+/* Without anybody who asks. */
+static void noticed(void **state) {
+        struct pool *p = pool_find(&r->m, "");
+
+        (void)state;
+        image_check(&r->m, now_ms());
+        settle();
+        assert_int_equal(asked(ENGINE_IMAGE_LOOK), 1);
+        answer(ENGINE_IMAGE_LOOK, image(OURS));
+        image_check(&r->m, now_ms());
+        settle();
+        assert_int_equal(asked(ENGINE_IMAGE_LOOK), 0);
+        assert_int_equal(p->n_warm, 1);
+        assert_non_null(pool_claim(p, 1000));
+        image_check(&r->m, now_ms() + 31000);
+        settle();
+        answer(ENGINE_IMAGE_LOOK, image(OTHER));
+        assert_null(pool_claim(p, 1000));
+        assert_int_equal(asked(ENGINE_CREATE), 1);
+        /* One that is made from the old one after all is not believed to be the new one. */
+        image_seen(p, OURS);
+        assert_true(engine_same_image(p->image_id, OTHER));
+        image_check(&r->m, now_ms());
+        settle();
+        assert_int_equal(asked(ENGINE_IMAGE_LOOK), 1);
+}
+
+/* --- pull ---------------------------------------------------------------------------------------- */
+
+static void pulls(void **state) {
+        struct rig_end *c = ask(0, ALICE, (struct ask){ .op = ASK_IMAGE_PULL });
+
+        (void)state;
+        progress((struct engine_msg){ .layer = "", .text = "pulling image x" });
+        assert_string_equal(c->said, "pulling image x\n");
+        progress((struct engine_msg){
+                .layer = "0123456789ab", .text = "Down\x1bloading", .done = 2000, .total = 9000 });
+        progress((struct engine_msg){ .layer = "0123456789ab", .text = "Pull complete" });
+        assert_string_equal(c->said, "pulling image x\n0123456789ab: Down\\x1bloading 2 of 9 kB\n"
+                                     "0123456789ab: Pull complete\n");
+        answer(ENGINE_IMAGE,
+               (struct engine_msg){ .type = ENGINE_IMAGE_READY, .image = OTHER, .pulled = true });
+        assert_false(c->final);
+        answer(ENGINE_IMAGE, (struct engine_msg){ .type = ENGINE_IMAGE_READY, .image = OTHER });
+        assert_says(c, 0, "pulled debian:bookworm-slim (00ffeeddccbb)\n");
+        assert_says(c, 0, " is there already (00ffeeddccbb): nothing is pulled\n");
+}
+
+static void pull_fails(void **state) {
+        struct rig_end *c = ask(0, ALICE, (struct ask){ .op = ASK_IMAGE_PULL });
+
+        (void)state;
+        answer(ENGINE_IMAGE, (struct engine_msg){ .type = ENGINE_FAILED,
+                                                  .error = ENGINE_E_NO_IMAGE,
+                                                  .text = "first" });
+        assert_false(c->final);
+        answer(ENGINE_IMAGE, (struct engine_msg){ .type = ENGINE_FAILED,
+                                                  .error = ENGINE_E_NO_IMAGE,
+                                                  .text = "second" });
+        assert_says(c, 125, "image pull: first");
+        assert_string_equal(c->before, "second\n");
+        /* Without an engine there is no second. */
+        c = ask(0, ALICE, (struct ask){ .op = ASK_IMAGE_PULL });
+        answer(ENGINE_IMAGE, (struct engine_msg){ .type = ENGINE_FAILED,
+                                                  .error = ENGINE_E_UNREACHABLE,
+                                                  .text = "gone" });
+        assert_says(c, 125, "image pull: gone");
+        assert_int_equal(asked(ENGINE_IMAGE), 0);
+}
+
+/* Who does not wait for it any more costs nothing but the pull itself; who comes meanwhile is bounded. */
+static void bounds(void **state) {
+        struct ask pull = { .op = ASK_IMAGE_PULL, .n_labels = 1, .labels = { "profile=once" } };
+        struct ask list = { .op = ASK_IMAGE_LIST };
+        struct rig_end *c;
+
+        (void)state;
+        ask(0, ALICE, pull);
+        assert_says(ask(1, ALICE, pull), 125,
+                    "rejected: image pull: uid 1000 pulls already: wait for it");
+        ask(1, BOB, pull);
+        assert_int_equal(asked(ENGINE_IMAGE), 2);
+        for (unsigned i = 0; i < 3; i++)
+                ask(2, ALICE, list);
+        assert_says(ask(2, ALICE, list), 125, "too many requests about images");
+        rig_client(r, 0, ALICE);
+        settle();
+        assert_says(ask(1, ALICE, pull), 125, "pulls already");
+        while (asked(ENGINE_IMAGE) > 0)
+                answer(ENGINE_IMAGE, (struct engine_msg){ .type = ENGINE_IMAGE_READY, .image = OTHER });
+        while (asked(ENGINE_IMAGE_LOOK) > 0)
+                answer(ENGINE_IMAGE_LOOK, no_image());
+        assert_true(LIST_EMPTY(&r->m.image_jobs));
+        /* The end of the manager. */
+        c = ask(1, ALICE, pull);
+        image_refuse_all(&r->m);
+        settle();
+        assert_says(c, 125, "image pull: hermes-sandboxd is stopping");
+        answer(ENGINE_IMAGE, (struct engine_msg){ .type = ENGINE_IMAGE_READY, .image = OTHER });
+        assert_true(LIST_EMPTY(&r->m.image_jobs));
+}
+
+static void refuses(void **state) {
+        static const char *const bad[] = { "profile=", "profile=none", "image=debian", "profile=one:2" };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+                for (uint16_t op = ASK_IMAGE_PULL; op <= ASK_IMAGE_VERIFY; op++)
+                        assert_says(ask(0, ALICE,
+                                        (struct ask){ .op = op, .n_labels = 1, .labels = { bad[i] } }),
+                                    64, "in the config: give a profile's name, not an image's");
+        assert_int_equal(asked(ENGINE_IMAGE) + asked(ENGINE_IMAGE_LOOK), 0);
+        /* The same one twice is one. */
+        ask(0, ALICE,
+            (struct ask){
+                    .op = ASK_IMAGE_PULL, .n_labels = 2, .labels = { "profile=once", "profile=once" } });
+        answer(ENGINE_IMAGE, (struct engine_msg){ .type = ENGINE_IMAGE_READY, .image = OTHER });
+        assert_says(&r->clients[0], 0, "nothing is pulled\n");
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(lists, begin, end),
+                cmocka_unit_test_setup_teardown(fails, begin, end),
+                cmocka_unit_test_setup_teardown(verifies, begin, end),
+                cmocka_unit_test_setup_teardown(of_sessions, begin, end),
+                cmocka_unit_test_setup_teardown(noticed, begin, end),
+                cmocka_unit_test_setup_teardown(pulls, begin, end),
+                cmocka_unit_test_setup_teardown(pull_fails, begin, end),
+                cmocka_unit_test_setup_teardown(bounds, begin, end),
+                cmocka_unit_test_setup_teardown(refuses, begin, end),
+        };
+
+        return cmocka_run_group_tests_name("image", tests, NULL, NULL);
+}
