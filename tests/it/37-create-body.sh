@@ -112,7 +112,7 @@ confined() {
 default_body() {
 	confined default
 	holds default <<-END
-		.Config.Image "$HST_IMAGE"
+		.Config.Image "$(docker_ image inspect --format '{{.Id}}' "$HST_IMAGE")"
 		.Config.Entrypoint|.[:3] ["/.hermes-sandbox/agent","10000","10000"]
 		.Config.Volumes null
 		.HostConfig.ReadonlyRootfs true

@@ -101,7 +101,7 @@ row() { hs image list --json | jq -c --arg p "$2" ".[] | select(.profiles | inde
 
 listed() {
 	local text
-	text=$(hs image list)
+	text=$(hs image list && echo .)
 	expect_match '^IMAGE +PROFILES +STATE +ID +SIZE +CREATED +PINNED' "$text"
 	expect_match $'\n'"hst-moving:1 +moving +present +${FIRST:7:12} +[0-9]+MB +20[0-9-]{8} +no"$'\n' "$text"
 	expect_match $'\n'"${FIRST:7:12} +pinned +present +${FIRST:7:12} +[0-9]+MB +20[0-9-]{8} +id"$'\n' "$text"
