@@ -428,8 +428,8 @@ void image_ask(struct client *c, const struct ask *a) {
                 if (a->op != ASK_IMAGE_PULL || peer_profile_allowed(&c->peer, &config->profiles[i]))
                         add_row(job, &config->profiles[i]);
         if (job->n == 0)
-                client_reject(c, EXIT_NOT_ALLOWED, "image pull: uid %u may use no profile",
-                              (unsigned)c->peer.uid);
+                request_not_allowed(c, "image pull", "", "", "uid %u may use no profile",
+                                    (unsigned)c->peer.uid);
         else if (!b->welcomed || b->state != ENGINE_UP)
                 client_reject(c, EXIT_SANDBOX, "%s: %s", op_name(a->op), b->state_text);
         else
