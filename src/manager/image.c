@@ -388,11 +388,10 @@ static bool add_named(struct image_job *job, struct client *c, const struct ask 
                                 "image's; see hermes-sandbox image list",
                                 op_name(a->op), name);
                 else if (a->op == ASK_IMAGE_PULL && !peer_profile_allowed(&c->peer, p))
-                        client_reject(
-                                c, EXIT_NOT_ALLOWED,
-                                "image pull: uid %u may not use profile \"%s\": its allow_users or "
-                                "allow_groups decides",
-                                (unsigned)c->peer.uid, p->name);
+                        request_not_allowed(c, "image pull", "", p->name,
+                                            "uid %u may not use profile \"%s\": its allow_users or "
+                                            "allow_groups decides",
+                                            (unsigned)c->peer.uid, p->name);
                 else {
                         add_row(job, p);
                         continue;

@@ -123,6 +123,7 @@ not_allowed() {
 		expect_match 'not in group hermes-sandbox' "$(cat "$HST_DIR/err")"
 	done
 	refused 77 'may not use profile "private"' image pull private
+	expect_match 'reason=not_allowed' "$(tail -n 1 "$HST_DIR/log/sandbox-audit.log")"
 	refused 64 'no profile "nobody" in the config: give a profile.s name, not an image.s' image pull nobody
 	refused 64 'no profile "debian:12"' image pull debian:12
 	refused 64 'no profile "nobody"' image verify nobody
