@@ -246,10 +246,11 @@ int ask_handle(struct client *c, const struct frame *f) {
         if (fields_of(&a) & ~ops[a.op].fields)
                 return -EPROTO;
         if (!peer_allowed(&c->peer, &c->m->policy))
-                request_not_allowed(c, ops[a.op].name, a.name, "",
-                                    "uid %u is not in group hermes-sandbox: sudo usermod -aG hermes-sandbox "
-                                    "USER, then log in again",
-                                    (unsigned)c->peer.uid);
+                request_not_allowed(
+                        c, ops[a.op].name, a.name, "",
+                        "uid %u is not in group hermes-sandbox: sudo usermod -aG hermes-sandbox "
+                        "USER, then log in again",
+                        (unsigned)c->peer.uid);
         else if (a.all && c->peer.uid != 0)
                 request_not_allowed(c, ops[a.op].name, "", "", "only root may ask for every user's");
         else

@@ -150,10 +150,11 @@ static int on_status(struct client *c, const struct frame *f) {
                 return -EPROTO;
         c->channel = f->channel;
         if (!peer_allowed(&c->peer, &c->m->policy)) {
-                request_not_allowed(c, "status", "", "",
-                                    "uid %u is not in group hermes-sandbox: sudo usermod -aG hermes-sandbox "
-                                    "USER, then log in again",
-                                    (unsigned)c->peer.uid);
+                request_not_allowed(
+                        c, "status", "", "",
+                        "uid %u is not in group hermes-sandbox: sudo usermod -aG hermes-sandbox "
+                        "USER, then log in again",
+                        (unsigned)c->peer.uid);
                 return 0;
         }
         text = status_text(c->m, c->peer.uid, f->payload[0], &len);

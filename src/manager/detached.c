@@ -136,10 +136,11 @@ int attach_handle(struct client *c, const struct frame *f) {
         if (attach_decode(f->payload, f->len, &a) < 0)
                 return -EPROTO;
         if (!peer_allowed(&c->peer, &c->m->policy))
-                request_not_allowed(c, "attach", "", "",
-                                    "uid %u is not in group hermes-sandbox: sudo usermod -aG hermes-sandbox "
-                                    "USER, then log in again",
-                                    (unsigned)c->peer.uid);
+                request_not_allowed(
+                        c, "attach", "", "",
+                        "uid %u is not in group hermes-sandbox: sudo usermod -aG hermes-sandbox "
+                        "USER, then log in again",
+                        (unsigned)c->peer.uid);
         else if (!find(c->m, a.exec_id, &s, &x, &e))
                 client_reject(c, EXIT_SANDBOX, "attach: no detached command %s: see hermes-sandbox ps",
                               a.exec_id);
