@@ -141,7 +141,7 @@ def ask():
         s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         s.settimeout(60)
         s.connect(ENGINE)
-    s.send(struct.pack("<IHH", 1, HELLO, 2))
+    s.send(struct.pack("<IHH", 1, HELLO, 3))
     final(s, 1)
     passed = descriptor()
     if SCENARIO == "swapped":
