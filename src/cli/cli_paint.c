@@ -1,6 +1,7 @@
 #include "cli/cli_paint.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #define COLUMNS_MIN 20
 /* Columns of a row in which a state may stand. */
 #define STATE_COLUMNS 4
+#define HEADING_WORDS 2
 
 static const struct {
         const char *word, *color;
@@ -103,14 +105,30 @@ static bool next_word(const char **at, const char *end, struct word *ret) {
         return ret->len > 0;
 }
 
-static void paint_word(struct painted *p, const struct word *w, bool row, unsigned nth) {
+/* How many words of a line are its heading: "engine:", "pool default:", or the names of columns. */
+static unsigned heading(const char *line, size_t len) {
+        const char *at = line, *end = line + len;
+        struct word w;
+
+        if (len == 0 || line[0] == ' ')
+                return 0;
+        for (unsigned n = 1; n <= HEADING_WORDS && next_word(&at, end, &w); n++)
+                if (w.text[w.len - 1] == ':')
+                        return n;
+        for (size_t i = 0; i < len; i++)
+                if (line[i] >= 'a' && line[i] <= 'z')
+                        return 0;
+        return line[0] >= 'A' && line[0] <= 'Z' ? UINT_MAX : 0;
+}
+
+static void paint_word(struct painted *p, const struct word *w, unsigned n_heading, unsigned nth) {
         size_t bare = w->len;
         const char *color;
 
         while (bare > 0 && strchr(":,", w->text[bare - 1]))
                 bare--;
         color = nth < STATE_COLUMNS ? color_of(w->text, bare) : NULL;
-        if (!row && nth == 0)
+        if (nth < n_heading)
                 color = BOLD;
         if (color)
                 put_in(p, color, w->text, w->len);
@@ -120,10 +138,9 @@ static void paint_word(struct painted *p, const struct word *w, bool row, unsign
 
 size_t cli_paint_line(const char *line, size_t len, unsigned columns, bool color, char *out) {
         static const char blanks[] = "                                                                ";
-        bool row = len > 0 && line[0] == ' ';
         const char *at = line, *end = line + len;
         struct painted p = { .out = out };
-        unsigned indent, column = 0, nth = 0;
+        unsigned indent, column = 0, nth = 0, n_heading = heading(line, len);
         struct word w;
 
         if (columns && columns < COLUMNS_MIN)
@@ -144,7 +161,7 @@ size_t cli_paint_line(const char *line, size_t len, unsigned columns, bool color
                 }
                 column += n;
                 if (color)
-                        paint_word(&p, &w, row, nth);
+                        paint_word(&p, &w, n_heading, nth);
                 else
                         put(&p, w.text, w.len);
         }

@@ -15,7 +15,7 @@ bool cli_paint_wanted(int fd);
  * Writes one line, without its newline, to @out, and returns how many bytes that were: at most
  * CLI_PAINT_LINE(len). @columns: the terminal's, at least 20, or 0 for no bound. A line that is too long is broken
  * at spaces, and what follows stands below its last column (a column begins behind two spaces) if that is left of
- * the middle. @color: the heading of a line that is not a row is bold, and a state word in one of the row's first
+ * the middle. @color: the heading of a line that is not a row ("engine:", or the names of columns) is bold, and a state word in one of the row's first
  * columns gets its colour. The text must be harmless to a terminal already (cli_disarm()).
  */
 #define CLI_PAINT_LINE(len) ((len)*8 + 256)

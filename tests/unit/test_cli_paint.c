@@ -55,6 +55,10 @@ static void characters(void **state) {
 static void colors(void **state) {
         (void)state;
         expect("engine: up, version", 80, true, "\033[1mengine:\033[0m \033[32mup,\033[0m version");
+        expect("pool default: 3 of 3 warm, 0 starting", 80, true,
+               "\033[1mpool\033[0m \033[1mdefault:\033[0m 3 of 3 warm, 0 starting");
+        expect("PROFILE STATE", 80, true, "\033[1mPROFILE\033[0m \033[1mSTATE\033[0m");
+        expect("no manager at /run: start it", 80, true, "no manager at /run: start it");
         expect("  limits  degraded  it is not active", 80, true,
                "  limits  \033[33mdegraded\033[0m  it is not active");
         expect("  apparmor  unsupported  the kernel has it down", 80, true,

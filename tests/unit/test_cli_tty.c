@@ -525,5 +525,7 @@ int main(void) {
                 cmocka_unit_test(test_top_ends),
         };
 
+        /* What comes is compared byte by byte: test_cli_paint has the colours. */
+        setenv("NO_COLOR", "1", 1);
         return cmocka_run_group_tests(tests, setup, teardown);
 }
