@@ -81,7 +81,8 @@ start() {
 	run_as "$@"
 	wait_for 20 up || fail "sshd is not up: $(docker_ logs "$CT" 2>&1 | tail -n 5)"
 }
-up() { docker_ logs "$CT" 2>&1 | grep -q '^Server listening on 0.0.0.0 port 2222'; }
+# No grep -q behind a pipe: it does not wait for the end, and whoever writes is then killed.
+up() { docker_ logs "$CT" 2>&1 | grep '^Server listening on 0.0.0.0 port 2222' >/dev/null; }
 stop() { docker_ rm -f hermes-ssh >/dev/null 2>&1 || true; }
 
 # inside COMMAND…: a client's, in the container's network.
@@ -225,7 +226,7 @@ five_capabilities() {
 }
 
 # A command on a terminal.
-works() { ssh_ -tt hermes@127.0.0.1 'tty >/dev/null && echo worked' </dev/null 2>/dev/null | grep -q worked; }
+works() { ssh_ -tt hermes@127.0.0.1 'tty >/dev/null && echo worked' </dev/null 2>/dev/null | grep worked >/dev/null; }
 each_is_needed() {
 	local WITHOUT
 	for WITHOUT in AUDIT_WRITE CHOWN SETGID SETUID SYS_CHROOT; do
@@ -278,7 +279,7 @@ no_zombies() {
 	on 'for i in 1 2 3 4 5; do setsid sh -c "sleep 0.1 & exit" >/dev/null 2>&1 </dev/null & done; wait'
 	wait_for 10 none_defunct || fail "zombies: $(docker_ top "$CT" -eo pid,stat,args)"
 }
-none_defunct() { ! docker_ top "$CT" -eo pid,stat,args | grep -qE ' Z|sleep 0.1'; }
+none_defunct() { ! docker_ top "$CT" -eo pid,stat,args | grep -E ' Z|sleep 0.1' >/dev/null; }
 
 host_key() { inside ssh-keyscan -p 2222 127.0.0.1 2>/dev/null | cut -d' ' -f2- | sort; }
 host_keys() {
@@ -286,7 +287,7 @@ host_keys() {
 	start
 	first=$(host_key)
 	expect_match '^ssh-ed25519 [^ ]+$' "$first"
-	docker_ logs "$CT" 2>&1 | grep -qF "$(ssh-keygen -lf - <<<"$first" | cut -d' ' -f2)" || fail "the log does not tell the key"
+	docker_ logs "$CT" 2>&1 | grep -F "$(ssh-keygen -lf - <<<"$first" | cut -d' ' -f2)" >/dev/null || fail "the log does not tell the key"
 	# The same container has the same key; another one has not.
 	start
 	second=$(host_key)
