@@ -120,9 +120,9 @@ scraped() {
 	# shellcheck disable=SC2086 # they are words
 	as "$CALLER" python3 "$parser" --serve "$HST_RUN/bin/hermes-sandbox" --socket "$HST_DIR/run/pool.sock" $command \
 		>"$HST_DIR/port" 2>"$HST_DIR/scrape.err" &
-	server=$!
+	# It is the child of what bash has started.
+	read -r port server <"$HST_DIR/port"
 	trap 'kill $server' EXIT
-	read -r port <"$HST_DIR/port"
 	got=$(http 'GET /metrics HTTP/1.1\r\nHost: localhost\r\nAccept: application/openmetrics-text; version=1.0.0\r\n\r\n')
 	expect_match $'^HTTP/1.1 200 OK\r\n' "$got"
 	expect_match $'\r\nContent-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n' "$got"

@@ -141,7 +141,7 @@ def parse(text):
 def serve(command):
     listener = socket.create_server(("127.0.0.1", 0))
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
-    print(listener.getsockname()[1], flush=True)
+    print(listener.getsockname()[1], os.getpid(), flush=True)
     while True:
         conn, _ = listener.accept()
         subprocess.run(command, stdin=conn, stdout=conn, check=False)
