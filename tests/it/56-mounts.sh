@@ -185,7 +185,11 @@ it_case "a folder that is swapped for a link without pause: never is another one
 
 # --- a manager that was taken over -------------------------------------------------------------------
 
-RECIPE=$(docker_ inspect -f '{{index .Config.Labels "hermes-sandbox.recipe"}}' "$(docker_ ps -q | head -n 1)")
+# The first that is listed may just be going.
+recipe() {
+	RECIPE=$(docker_ inspect -f '{{index .Config.Labels "hermes-sandbox.recipe"}}' "$(docker_ ps -q | head -n 1)" 2>/dev/null)
+}
+wait_for 20 recipe || fail "no container is there: $(docker_ ps -a)"
 it_end sandboxd
 
 # driver FOLDER SCENARIO [ARGUMENT…]

@@ -216,7 +216,7 @@ failing() {
 	expect_eq "" "$(LC_ALL=C tr -d '\n\40-\176' <"$HST_DIR/err" | od -An -tx1)"
 	expect_eq "" "$(LC_ALL=C tr -d '\n\40-\176' <"$HST_DIR/sandboxd.log" | od -An -tx1)"
 	# One after the other: those that fail keep none from the others.
-	docker_ rmi "$HOST/hst-tag:1" >/dev/null
+	docker_ rmi -f "$HOST/hst-tag:1" >/dev/null
 	expect_rc 125 hs image pull gone tag evil >"$HST_DIR/out" 2>"$HST_DIR/err"
 	expect_match "^hermes-sandbox: image pull: image \"$HOST/hst-gone:1\" is not there" "$(cat "$HST_DIR/err")"
 	expect_eq 1 "$(wc -l <"$HST_DIR/err")"
