@@ -67,7 +67,7 @@ made() {
 	expect_eq 2 "$(hs status --json | jq '.pools[0].size')"
 	# shellcheck disable=SC2317 # called by wait_for
 	replaced() { [ "$(memory default)" = 268435456 ] && it_warm 2; }
-	wait_for 30 replaced || fail "the warm sandboxes have $(memory default)"
+	wait_for 90 replaced || fail "the warm sandboxes have $(memory default)"
 }
 it_case "--yes writes, has it read, proves it, and shows what is enforced" made
 
