@@ -23,8 +23,7 @@
 #include "engine/elink.h"
 #include "engine/requests.h"
 
-/* So many connections in that time: one that cannot be taken, for want of a descriptor, stays there. */
-#define ACCEPT_BURST 8
+/* Between connections, once one could not be taken for want of a descriptor: it stays there. */
 #define ACCEPT_PACE_US 100000
 /* The manager stays connected for that long, and tells the line meanwhile. */
 #define LAST_WORD_MS 3000
@@ -41,6 +40,7 @@ struct serve {
         int listen_fd;
         bool own_socket; /* made by us: unlinked at the end */
         sd_event_source *listen_source;
+        bool accept_paced;
 
         /* the connection, or -1 */
         int fd;
@@ -370,7 +370,11 @@ static int on_connect(sd_event_source *source, int fd, uint32_t revents, void *u
         socklen_t len = sizeof(peer);
 
         (void)revents;
-        (void)source;
+        /* Only when it changes: each call begins the interval anew. */
+        if ((peer_fd < 0) != s->accept_paced) {
+                s->accept_paced = peer_fd < 0;
+                sd_event_source_set_ratelimit(source, s->accept_paced ? ACCEPT_PACE_US : 0, 1);
+        }
         if (peer_fd < 0)
                 return 0;
         if (getsockopt(peer_fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || !may_connect(s, &peer)) {
@@ -435,8 +439,6 @@ int serve_new(struct broker *b, struct serve **ret) {
         r = open_socket(s);
         if (r == 0)
                 r = sd_event_add_io(b->event, &s->listen_source, s->listen_fd, EPOLLIN, on_connect, s);
-        if (r >= 0)
-                r = sd_event_source_set_ratelimit(s->listen_source, ACCEPT_PACE_US, ACCEPT_BURST);
         if (r < 0) {
                 serve_free(s);
                 return r;
