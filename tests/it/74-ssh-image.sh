@@ -7,8 +7,8 @@
 
 RECIPE=$TOP/image/ssh
 NAME=hermes-sandbox-ssh
-BASE=hermes-ssh-test-base BUILDER=hermes-ssh-test-builder STAGE=hermes-ssh-test-node
-KEEP=$IMAGE_CACHE/ssh-image-$(sha256sum "$RECIPE/Dockerfile" | cut -c1-12).tar
+BASE=hermes-ssh-test-base BUILDER=hermes-ssh-test-builder
+KEEP=$IMAGE_CACHE/ssh-image-$(cat "$RECIPE"/{Dockerfile,sshd_config,hermes-ssh} | sha256sum | cut -c1-12).tar
 KNOWN=$HST_DIR/known_hosts
 export DOCKER_BUILDKIT=0
 
@@ -34,29 +34,20 @@ builder() {
 	docker_ build -q -t $BUILDER "$HST_DIR/builder" >/dev/null
 }
 
-# build ARGUMENT…: docker build, as in the README but for where it finds packages. A step that a kept image has is not
-# run again.
-build() {
-	docker_ build --network=host --build-arg BASE=$BASE --build-arg BUILDER=$BUILDER \
-		--build-arg http_proxy --build-arg https_proxy --build-arg no_proxy \
-		--cache-from $STAGE --cache-from $NAME "$@" "$RECIPE" >>"$HST_DIR/build.log" 2>&1
-}
-
-# The base, both stages and the result are kept, so that the next run repeats only what has changed.
+# docker build as in the README, but for where it finds packages. It takes minutes: the result is kept for as long as
+# the recipe stays the same.
 image() {
 	local archive tmp
 	if [ -s "$KEEP" ]; then
-		docker_ load -q -i "$KEEP" >/dev/null || return 1
-	else
-		archive=$(image_archive trixie) || return 1
-		image_import "$HST_ENGINE" $BASE "$archive"
-		builder
+		docker_ load -q -i "$KEEP" >/dev/null
+		return
 	fi
-	build --target node -t $STAGE && build -t $NAME || return 1
-	[ ! -s "$KEEP" ] || return 0
+	archive=$(image_archive trixie) && image_import "$HST_ENGINE" $BASE "$archive" && builder &&
+		docker_ build --network=host --build-arg BASE=$BASE --build-arg BUILDER=$BUILDER \
+			--build-arg http_proxy --build-arg https_proxy --build-arg no_proxy \
+			-t $NAME "$RECIPE" >"$HST_DIR/build.log" 2>&1 || return 1
 	tmp=$(mktemp "$IMAGE_CACHE/.new.XXXXXX")
-	docker_ save -o "$tmp" $BASE $BUILDER $STAGE $NAME
-	mv "$tmp" "$KEEP"
+	docker_ save -o "$tmp" $NAME && mv "$tmp" "$KEEP"
 }
 
 # --- containers ----------------------------------------------------------------------------------------------
@@ -364,7 +355,7 @@ ends_at_once() {
 }
 
 image || {
-	tail -n 30 "$HST_DIR/build.log"
+	tail -n 30 "$HST_DIR/build.log" || true
 	skip "docker build does not get what it needs"
 }
 mkdir "$HST_DIR/keys" && (umask 077 && mkdir "$HST_DIR/host_keys")
