@@ -16,6 +16,13 @@ void image_mend(const char *name, char *ret, size_t cap) {
         if (config_image_pin(name) == IMAGE_PIN_ID)
                 snprintf(ret, cap,
                          "docker load the image with that id, or name another in sandbox.yaml");
+        else if (strcmp(name, "debian:bookworm-slim") == 0 || strcmp(name, "debian:trixie-slim") == 0)
+                snprintf(
+                        ret, cap,
+                        "docker pull %s, or without a registry sudo hermes-sandbox image build --suite %.*s "
+                        "--name %s",
+                        name, (int)(strlen(name) - strlen("debian:-slim")), name + strlen("debian:"),
+                        name);
         else
                 snprintf(ret, cap, "docker pull %s, or docker load / docker import it", name);
 }
