@@ -91,6 +91,7 @@ cat <<END
 ==> done. Go on with:
     hermes-sandbox exec --json 'ls -la /'     what it cost, as JSON
     hermes-sandbox status                     what is enforced, layer by layer
-    usermod -aG hermes-sandbox USER           who else may use it
+    hermes-sandbox doctor                     what is wrong with this machine, and what mends it
+    hermes-sandbox setup --add-user USER      who else may use it; without options it asks
     hermes-sandbox stop                       nothing runs any more
 END
