@@ -155,8 +155,10 @@ fuzzers-here: $(FUZZERS)
 export BUILD
 RUN := tests/run
 
+# As many compilers as processors, unless the caller has said how many.
+JOBS := $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 check: | packages-check
-	$(MAKE) all $(UNIT) $(FUZZ) fuzzers
+	$(MAKE) $(JOBS) all $(UNIT) $(FUZZ) fuzzers
 	$(RUN) cases unit fuzz fuzzing it priv package
 check-unit: $(UNIT)
 	$(RUN) unit
