@@ -58,7 +58,7 @@ analyze() {
 with_clang() {
 	local f rc=0
 	for f in "${c_files[@]}"; do
-		clang -std=gnu17 -D_GNU_SOURCE -Isrc -Itests -DVERSION='""' -DLIBEXEC='""' -DBUILD_YEAR=2026 -Wall -Wextra -Werror \
+		clang -std=gnu17 -D_GNU_SOURCE -Isrc -Itests -DVERSION='""' -DLIBEXEC='""' -DBUILD_YEAR=2026 -Wall -Wextra -Wformat=2 -Werror \
 			-fsyntax-only "$f" || rc=1
 	done
 	return $rc

@@ -8,7 +8,8 @@
 
 #define LINE 2048
 
-static void line(FILE *f, const char *prefix, const char *fmt, va_list ap) {
+__attribute__((format(printf, 3, 0))) static void line(FILE *f, const char *prefix, const char *fmt,
+                                                       va_list ap) {
         char raw[LINE], shown[4 * LINE + 1];
         struct text t;
 
