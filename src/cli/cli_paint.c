@@ -121,15 +121,18 @@ static unsigned heading(const char *line, size_t len) {
         return line[0] >= 'A' && line[0] <= 'Z' ? UINT_MAX : 0;
 }
 
-static void paint_word(struct painted *p, const struct word *w, unsigned n_heading, unsigned nth) {
+static void paint_word(struct painted *p, const struct word *w, bool row, unsigned n_heading,
+                       unsigned nth) {
         size_t bare = w->len;
-        const char *color;
+        const char *color = NULL;
 
         while (bare > 0 && strchr(":,", w->text[bare - 1]))
                 bare--;
-        color = nth < STATE_COLUMNS ? color_of(w->text, bare) : NULL;
+        /* Behind a heading it is the next word that may be a state. */
         if (nth < n_heading)
                 color = BOLD;
+        else if (row ? nth < STATE_COLUMNS : nth == n_heading && n_heading > 0)
+                color = color_of(w->text, bare);
         if (color)
                 put_in(p, color, w->text, w->len);
         else
@@ -161,7 +164,7 @@ size_t cli_paint_line(const char *line, size_t len, unsigned columns, bool color
                 }
                 column += n;
                 if (color)
-                        paint_word(&p, &w, n_heading, nth);
+                        paint_word(&p, &w, line[0] == ' ', n_heading, nth);
                 else
                         put(&p, w.text, w.len);
         }

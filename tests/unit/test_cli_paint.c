@@ -58,6 +58,9 @@ static void colors(void **state) {
         expect("pool default: 3 of 3 warm, 0 starting", 80, true,
                "\033[1mpool\033[0m \033[1mdefault:\033[0m 3 of 3 warm, 0 starting");
         expect("PROFILE STATE", 80, true, "\033[1mPROFILE\033[0m \033[1mSTATE\033[0m");
+        expect("engine: not enabled", 80, true, "\033[1mengine:\033[0m \033[31mnot\033[0m enabled");
+        expect("accepted, not enforced in this version:", 80, true,
+               "accepted, not enforced in this version:");
         expect("no manager at /run: start it", 80, true, "no manager at /run: start it");
         expect("  limits  degraded  it is not active", 80, true,
                "  limits  \033[33mdegraded\033[0m  it is not active");

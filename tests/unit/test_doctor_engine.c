@@ -181,7 +181,7 @@ static void layers(void **state) {
         rig_says(DOCTOR_WARNING, "limits-why", "swapaccount=1");
         rig_says(DOCTOR_WARNING, "seccomp-why", "daemon.json");
         rig_says(DOCTOR_WARNING, "apparmor-why", "apparmor=1");
-        rig_says(DOCTOR_WARNING, "namespaces-why", NULL);
+        rig_says(DOCTOR_WARNING, "namespaces-why", "userns-remap");
         rig_says(DOCTOR_WARNING, "capabilities-why", "status");
         rig_says(DOCTOR_OK, "network-why", NULL);
         rig.status = STATUS(UP, LAYERS("disabled"));

@@ -17,7 +17,9 @@ static const struct {
           "sudoedit /etc/docker/daemon.json && sudo systemctl restart docker # without seccomp-profile" },
         { "apparmor", "apparmor", DOCTOR_WARNING, DOCTOR_WARNING, DOCTOR_WARNING,
           "sudo apt-get install apparmor # and boot with apparmor=1 security=apparmor" },
-        { "namespaces", "userns", DOCTOR_WARNING, DOCTOR_FAILURE, DOCTOR_FAILURE, NULL },
+        { "namespaces", "userns", DOCTOR_WARNING, DOCTOR_FAILURE, DOCTOR_FAILURE,
+          "sudoedit /etc/docker/daemon.json && sudo systemctl restart docker # \"userns-remap\": \"default\"; host "
+          "folders cannot be mounted then" },
         { "capabilities", "capabilities", DOCTOR_WARNING, DOCTOR_FAILURE, DOCTOR_FAILURE,
           "hermes-sandbox status" },
         { "rootfs", "rootfs", DOCTOR_WARNING, DOCTOR_WARNING, DOCTOR_WARNING,
