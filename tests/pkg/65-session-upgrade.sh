@@ -76,7 +76,10 @@ goes_on() {
 	expect_eq hello "$(hs exec 'echo hello')"
 	hs session close work
 	expect_eq "[]" "$(hs session list --json | jq -c .)"
-	! docker_ ps -aq --no-trunc | grep -qxF "$(cat "$PKG_TMP/container")" || fail "its container is left"
+	# The engine takes its time after the answer.
+	# shellcheck disable=SC2317 # called by wait_for
+	removed() { ! docker_ ps -aq --no-trunc | grep -xF "$(cat "$PKG_TMP/container")" >/dev/null; }
+	wait_for 20 removed || fail "its container is left"
 }
 it_case "the new programs serve it: exec, kill, wait and close" goes_on
 
