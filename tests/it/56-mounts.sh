@@ -38,7 +38,7 @@ proxy_end() {
 	umount "$FILES/mine/sub" 2>/dev/null || true
 	[ ! -s "$HST_DIR/proxy.pid" ] || end_process "$(cat "$HST_DIR/proxy.pid")" 5 || true
 }
-trap 'rc=$?; proxy_end; (exit $rc); it_exit' EXIT
+trap 'rc=$?; set +e; proxy_end; (exit $rc); it_exit' EXIT
 : >"$HST_DIR/calls"
 python3 "$TOP/tests/lib/engine-proxy.py" "$PROXY" "$HST_ENGINE" "$HST_DIR/rules" "$HST_DIR/calls" \
 	>"$HST_DIR/proxy.out" 2>&1 &

@@ -53,7 +53,7 @@ own_end() {
 	}
 	rm -f "$HST_DIR/own.pid" "$HST_DIR/proxy.pid"
 }
-trap 'rc=$?; own_end; (exit $rc); it_exit' EXIT
+trap 'rc=$?; set +e; own_end; (exit $rc); it_exit' EXIT
 
 # rules LINE…: from the next call on.
 rules() {

@@ -38,6 +38,7 @@ python3 "$TOP/tests/lib/registry.py" "$REGISTRY" >"$HST_DIR/registry.out" 2>&1 &
 REGISTRY_PID=$!
 own_end() {
 	local rc=$?
+	set +e
 	end_process $REGISTRY_PID 10 || true
 	docker_ image ls --format '{{.Repository}}:{{.Tag}} {{.Repository}}@{{.Digest}}' |
 		grep -oE '^[^ ]*hst-[^ ]*|[^ ]*hst-[^ ]*sha256[^ ]*' | sed 's/:<none>$//' |

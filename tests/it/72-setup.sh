@@ -28,6 +28,7 @@ while True:
 # shellcheck disable=SC2317 # the trap calls it
 cleanup() {
 	local rc=$?
+	set +e
 	[ ! -s "$HST_DIR/supervisor.pid" ] || end_process "$(it_pid supervisor)" 5 || true
 	userdel -f "$OWNER" 2>/dev/null || true
 	(exit $rc)
