@@ -246,6 +246,16 @@ void jsonw_null(struct jsonw *j) {
         put_text(j, "null");
 }
 
+void jsonw_key_str(struct jsonw *j, const char *key, const char *s) {
+        jsonw_key(j, key);
+        jsonw_str(j, s);
+}
+
+void jsonw_key_count(struct jsonw *j, const char *key, uint64_t v) {
+        jsonw_key(j, key);
+        jsonw_uint(j, v);
+}
+
 void jsonw_key_uint(struct jsonw *j, const char *key, bool known, uint64_t v) {
         jsonw_key(j, key);
         if (known)

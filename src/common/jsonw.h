@@ -49,7 +49,9 @@ void jsonw_int(struct jsonw *j, int64_t v);
 void jsonw_uint(struct jsonw *j, uint64_t v);
 void jsonw_bool(struct jsonw *j, bool v);
 void jsonw_null(struct jsonw *j);
-/* A key with its value; null where it is not known. */
+/* A key with its value; null where it is NULL, or not known. */
+void jsonw_key_str(struct jsonw *j, const char *key, const char *s);
+void jsonw_key_count(struct jsonw *j, const char *key, uint64_t v); /* it is always known */
 void jsonw_key_uint(struct jsonw *j, const char *key, bool known, uint64_t v);
 
 /* 0 when one complete value was written (the FILE is flushed), else the first error: -EMSGSIZE (the

@@ -27,8 +27,7 @@ static const char *pin_name(enum image_pin pin) {
 }
 
 static void key_str(struct jsonw *j, const char *key, const char *v) {
-        jsonw_key(j, key);
-        jsonw_str(j, v && v[0] ? v : NULL);
+        jsonw_key_str(j, key, v && v[0] ? v : NULL);
 }
 
 static void json_image(struct jsonw *j, const struct image_row *row) {

@@ -173,30 +173,25 @@ static void text(FILE *f, const struct manager *m, const struct all *a) {
 
 /* --- JSON --------------------------------------------------------------------------------------- */
 
-static void field_uint(struct jsonw *j, const char *key, uint64_t v) {
-        jsonw_key(j, key);
-        jsonw_uint(j, v);
-}
-
 static void json_tally(struct jsonw *j, const char *key, const struct tally *t) {
         jsonw_key(j, key);
         jsonw_object(j);
         for (size_t i = 0; i < tally_words(t); i++)
-                field_uint(j, t->of[i].word, t->of[i].n);
+                jsonw_key_count(j, t->of[i].word, t->of[i].n);
         jsonw_object_end(j);
 }
 
 static void json_latency(struct jsonw *j, const char *key, const struct stats_latency *l) {
         jsonw_key(j, key);
         jsonw_object(j);
-        field_uint(j, "count", stats_count(l));
-        field_uint(j, "sum_us", l->sum_us);
+        jsonw_key_count(j, "count", stats_count(l));
+        jsonw_key_count(j, "sum_us", l->sum_us);
         jsonw_key(j, "buckets");
         jsonw_array(j);
         for (size_t i = 0; i <= STATS_BOUNDS; i++) {
                 jsonw_object(j);
                 jsonw_key_uint(j, "at_most_us", i < STATS_BOUNDS, stats_bounds[i % STATS_BOUNDS].us);
-                field_uint(j, "count", l->n[i]);
+                jsonw_key_count(j, "count", l->n[i]);
                 jsonw_object_end(j);
         }
         jsonw_array_end(j);
@@ -208,7 +203,7 @@ static void json_states(struct jsonw *j, const unsigned states[STATS_STATES]) {
         jsonw_object(j);
         for (unsigned i = 0; i < STATS_STATES; i++)
                 if (stats_state_name(i))
-                        field_uint(j, stats_state_name(i), states[i]);
+                        jsonw_key_count(j, stats_state_name(i), states[i]);
         jsonw_object_end(j);
 }
 
@@ -218,20 +213,20 @@ static void json_counts(struct jsonw *j, const struct pool_stats *s) {
         jsonw_object(j);
         for (uint8_t i = 1; i < STATS_CAUSES; i++)
                 if (i != CAUSE_REJECTED)
-                        field_uint(j, cause_name(i), s->ended[i]);
+                        jsonw_key_count(j, cause_name(i), s->ended[i]);
         jsonw_object_end(j);
-        field_uint(j, "warm", s->warm);
-        field_uint(j, "cold", s->cold);
-        field_uint(j, "waited", s->waited);
-        field_uint(j, "waited_us", s->waited_us);
-        field_uint(j, "stdout_bytes", s->bytes[0]);
-        field_uint(j, "stderr_bytes", s->bytes[1]);
-        field_uint(j, "created", s->created);
-        field_uint(j, "not_created", s->not_created);
+        jsonw_key_count(j, "warm", s->warm);
+        jsonw_key_count(j, "cold", s->cold);
+        jsonw_key_count(j, "waited", s->waited);
+        jsonw_key_count(j, "waited_us", s->waited_us);
+        jsonw_key_count(j, "stdout_bytes", s->bytes[0]);
+        jsonw_key_count(j, "stderr_bytes", s->bytes[1]);
+        jsonw_key_count(j, "created", s->created);
+        jsonw_key_count(j, "not_created", s->not_created);
         jsonw_key(j, "scrubs");
         jsonw_object(j);
         for (uint8_t i = 0; i < SCRUB_CHECKS; i++)
-                field_uint(j, scrub_check_name(i), s->scrubs[i]);
+                jsonw_key_count(j, scrub_check_name(i), s->scrubs[i]);
         jsonw_object_end(j);
         json_latency(j, "start", &s->start);
         json_latency(j, "wall", &s->wall);
@@ -242,24 +237,24 @@ static void as_json(struct jsonw *j, const struct manager *m, const struct all *
         const struct pool *p;
 
         jsonw_object(j);
-        field_uint(j, "uptime_seconds", a->up_s);
-        field_uint(j, "running", a->running);
-        field_uint(j, "waiting", a->waiting);
+        jsonw_key_count(j, "uptime_seconds", a->up_s);
+        jsonw_key_count(j, "running", a->running);
+        jsonw_key_count(j, "waiting", a->waiting);
         json_states(j, a->states);
         json_counts(j, &a->sum);
         json_tally(j, "refused", &a->rejected);
         jsonw_key(j, "sessions");
         jsonw_object(j);
-        field_uint(j, "open", stats_sessions(m));
-        field_uint(j, "opened", a->audit.opened);
+        jsonw_key_count(j, "open", stats_sessions(m));
+        jsonw_key_count(j, "opened", a->audit.opened);
         json_tally(j, "closed", &a->audit.closed);
         jsonw_object_end(j);
         jsonw_key(j, "audit");
         jsonw_object(j);
-        field_uint(j, "kernel_records", a->audit.kernel_records);
-        field_uint(j, "trail_lines", a->audit.trail_lines);
-        field_uint(j, "failures", a->audit.failures);
-        field_uint(j, "suppressed", m->n_suppressed);
+        jsonw_key_count(j, "kernel_records", a->audit.kernel_records);
+        jsonw_key_count(j, "trail_lines", a->audit.trail_lines);
+        jsonw_key_count(j, "failures", a->audit.failures);
+        jsonw_key_count(j, "suppressed", m->n_suppressed);
         jsonw_object_end(j);
         jsonw_key(j, "profiles");
         jsonw_object(j);
@@ -268,7 +263,7 @@ static void as_json(struct jsonw *j, const struct manager *m, const struct all *
                 jsonw_object(j);
                 stats_states(p, states);
                 json_states(j, states);
-                field_uint(j, "waiting", p->n_queue);
+                jsonw_key_count(j, "waiting", p->n_queue);
                 json_counts(j, &p->stats);
                 jsonw_object_end(j);
         }

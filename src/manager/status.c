@@ -150,16 +150,6 @@ static void text(FILE *f, struct manager *m, uid_t uid) {
 
 /* --- JSON --------------------------------------------------------------------------------------- */
 
-static void field_str(struct jsonw *j, const char *key, const char *v) {
-        jsonw_key(j, key);
-        jsonw_str(j, v);
-}
-
-static void field_uint(struct jsonw *j, const char *key, uint64_t v) {
-        jsonw_key(j, key);
-        jsonw_uint(j, v);
-}
-
 static void jsonw_line(void *userdata, const char *line) {
         jsonw_str(userdata, line);
 }
@@ -174,27 +164,27 @@ static void jsonw_pool(struct jsonw *j, const struct pool *p) {
                 return;
         reuse = pool_reuse(p, why, sizeof(why));
         jsonw_object(j);
-        field_str(j, "profile", p->name);
-        field_str(j, "image", p->profile->image);
-        field_str(j, "reuse", reuse);
-        field_str(j, "reuse_why", why[0] ? why : NULL);
-        field_uint(j, "size", p->profile->size);
-        field_uint(j, "warm", p->n_warm);
-        field_uint(j, "starting", p->n_starting + p->n_creating + p->n_mounting);
-        field_uint(j, "busy", p->n_busy);
-        field_uint(j, "scrubbing", p->n_scrubbing);
-        field_uint(j, "leased", p->n_leased);
-        field_uint(j, "waiting", p->n_queue);
-        field_uint(j, "scrubs", p->n_scrubs);
-        field_uint(j, "scrubs_failed", p->n_scrubs_failed);
-        field_str(j, "last_failure", p->error[0] ? p->error : NULL);
+        jsonw_key_str(j, "profile", p->name);
+        jsonw_key_str(j, "image", p->profile->image);
+        jsonw_key_str(j, "reuse", reuse);
+        jsonw_key_str(j, "reuse_why", why[0] ? why : NULL);
+        jsonw_key_count(j, "size", p->profile->size);
+        jsonw_key_count(j, "warm", p->n_warm);
+        jsonw_key_count(j, "starting", p->n_starting + p->n_creating + p->n_mounting);
+        jsonw_key_count(j, "busy", p->n_busy);
+        jsonw_key_count(j, "scrubbing", p->n_scrubbing);
+        jsonw_key_count(j, "leased", p->n_leased);
+        jsonw_key_count(j, "waiting", p->n_queue);
+        jsonw_key_count(j, "scrubs", p->n_scrubs);
+        jsonw_key_count(j, "scrubs_failed", p->n_scrubs_failed);
+        jsonw_key_str(j, "last_failure", p->error[0] ? p->error : NULL);
         jsonw_key(j, "layers");
         jsonw_object(j);
         for (size_t i = 0; i < n; i++) {
                 jsonw_key(j, layers[i].name);
                 jsonw_object(j);
-                field_str(j, "state", layer_state_name(layers[i].state));
-                field_str(j, "why", layers[i].why);
+                jsonw_key_str(j, "state", layer_state_name(layers[i].state));
+                jsonw_key_str(j, "why", layers[i].why);
                 jsonw_object_end(j);
         }
         jsonw_object_end(j);
@@ -211,21 +201,21 @@ static void as_json(struct jsonw *j, struct manager *m, uid_t uid) {
         info_value(m, ENGINE_INFO_API, api, sizeof(api));
         audit_counts(m->audit, &counts);
         jsonw_object(j);
-        field_str(j, "version", VERSION);
-        field_uint(j, "uptime_seconds", (now_ms() - m->started_ms) / 1000);
-        field_uint(j, "commands", m->n_done);
-        field_uint(j, "commands_warm", m->n_hits);
-        field_uint(j, "rejected", m->n_rejected);
-        field_uint(j, "suppressed", m->n_suppressed);
-        field_uint(j, "callers", m->n_clients);
+        jsonw_key_str(j, "version", VERSION);
+        jsonw_key_count(j, "uptime_seconds", (now_ms() - m->started_ms) / 1000);
+        jsonw_key_count(j, "commands", m->n_done);
+        jsonw_key_count(j, "commands_warm", m->n_hits);
+        jsonw_key_count(j, "rejected", m->n_rejected);
+        jsonw_key_count(j, "suppressed", m->n_suppressed);
+        jsonw_key_count(j, "callers", m->n_clients);
         jsonw_key(j, "privilege_separation");
         jsonw_bool(j, !m->options.single_user);
         jsonw_key(j, "engine");
         jsonw_object(j);
-        field_str(j, "state", engine_state(m));
-        field_str(j, "why", m->broker.state_text[0] ? m->broker.state_text : NULL);
-        field_str(j, "version", version[0] ? version : NULL);
-        field_str(j, "api_version", api[0] ? api : NULL);
+        jsonw_key_str(j, "state", engine_state(m));
+        jsonw_key_str(j, "why", m->broker.state_text[0] ? m->broker.state_text : NULL);
+        jsonw_key_str(j, "version", version[0] ? version : NULL);
+        jsonw_key_str(j, "api_version", api[0] ? api : NULL);
         jsonw_key(j, "warnings");
         jsonw_array(j);
         warnings(m, jsonw_line, j);
@@ -233,17 +223,17 @@ static void as_json(struct jsonw *j, struct manager *m, uid_t uid) {
         jsonw_object_end(j);
         jsonw_key(j, "audit");
         jsonw_object(j);
-        field_str(j, "kernel", audit_kernel_state(m->audit, NULL));
-        field_uint(j, "kernel_records", counts.kernel_records);
-        field_uint(j, "trail_lines", counts.trail_lines);
-        field_uint(j, "failures", counts.failures);
+        jsonw_key_str(j, "kernel", audit_kernel_state(m->audit, NULL));
+        jsonw_key_count(j, "kernel_records", counts.kernel_records);
+        jsonw_key_count(j, "trail_lines", counts.trail_lines);
+        jsonw_key_count(j, "failures", counts.failures);
         jsonw_object_end(j);
         jsonw_key(j, "pools");
         jsonw_array(j);
         LIST_FOREACH(p, &m->pools, link)
         jsonw_pool(j, p);
         jsonw_array_end(j);
-        field_uint(j, "sessions_open", n_sessions(m));
+        jsonw_key_count(j, "sessions_open", n_sessions(m));
         jsonw_key(j, "sessions");
         jsonw_array(j);
         TAILQ_FOREACH(s, &m->sessions, link)

@@ -140,20 +140,15 @@ static void text_row(FILE *f, const struct row *r) {
 
 /* --- JSON --------------------------------------------------------------------------------------- */
 
-static void key_str(struct jsonw *j, const char *key, const char *v) {
-        jsonw_key(j, key);
-        jsonw_str(j, v);
-}
-
 static void json_row(struct jsonw *j, const struct row *r) {
         const struct usage *u = &r->u;
 
         jsonw_object(j);
-        key_str(j, "profile", r->sb->pool->name);
-        key_str(j, "state", r->state);
-        key_str(j, "session", r->session[0] ? r->session : NULL);
+        jsonw_key_str(j, "profile", r->sb->pool->name);
+        jsonw_key_str(j, "state", r->state);
+        jsonw_key_str(j, "session", r->session[0] ? r->session : NULL);
         jsonw_key_uint(j, "uid", r->owned, r->sb->owner);
-        key_str(j, "container", r->sb->id);
+        jsonw_key_str(j, "container", r->sb->id);
         jsonw_key_uint(j, "commands", true, r->commands);
         jsonw_key_uint(j, "uses", true, r->sb->uses);
         jsonw_key_uint(j, "cpu_per_mille", r->cpu_per_mille != USAGE_UNKNOWN, r->cpu_per_mille);

@@ -22,22 +22,17 @@ struct check {
         struct errmsg why_no_log; /* else */
 };
 
-static void key_str(struct jsonw *j, const char *key, const char *s) {
-        jsonw_key(j, key);
-        jsonw_str(j, s);
-}
-
 static void found_json(FILE *out, const struct review_finding *f) {
         char text[8192];
         struct jsonw j;
 
         jsonw_init_buf(&j, text, sizeof(text));
         jsonw_object(&j);
-        key_str(&j, "finding", f->kind);
-        key_str(&j, "file", f->file);
+        jsonw_key_str(&j, "finding", f->kind);
+        jsonw_key_str(&j, "file", f->file);
         jsonw_key_uint(&j, "line", f->line > 0, f->line);
         jsonw_key_uint(&j, "seq", f->seq > 0, f->seq);
-        key_str(&j, "text", f->text);
+        jsonw_key_str(&j, "text", f->text);
         jsonw_object_end(&j);
         if (jsonw_done(&j) == 0)
                 fprintf(out, "%s\n", text);
@@ -86,14 +81,14 @@ static void conclude_json(struct check *c, const struct review_verdict *v) {
 
         jsonw_init_buf(&j, text, sizeof(text));
         jsonw_object(&j);
-        key_str(&j, "verify", v->findings > 0 ? "findings" : "ok");
+        jsonw_key_str(&j, "verify", v->findings > 0 ? "findings" : "ok");
         jsonw_key_uint(&j, "findings", true, v->findings);
         jsonw_key_uint(&j, "files", true, c->trail.n);
         jsonw_key_uint(&j, "lines", true, v->lines);
         jsonw_key_uint(&j, "first_seq", v->lines > 0, v->first);
         jsonw_key_uint(&j, "last_seq", v->lines > 0, v->last);
         jsonw_key_uint(&j, "older_lines", true, v->older_lines);
-        key_str(&j, "checked", c->kernel ? "kernel" : "consistency only");
+        jsonw_key_str(&j, "checked", c->kernel ? "kernel" : "consistency only");
         jsonw_key_uint(&j, "agreed", c->kernel, v->agreed);
         jsonw_key_uint(&j, "agreed_from_seq", v->agreed > 0, v->agreed_first);
         jsonw_object_end(&j);
