@@ -56,10 +56,13 @@ analyze() {
 }
 
 with_clang() {
-	local f rc=0
+	local f rc=0 format=()
 	for f in "${c_files[@]}"; do
-		clang -std=gnu17 -D_GNU_SOURCE -Isrc -Itests -DVERSION='""' -DLIBEXEC='""' -DBUILD_YEAR=2026 -Wall -Wextra -Wformat=2 -Werror \
-			-fsyntax-only "$f" || rc=1
+		# As the Makefile compiles src.
+		format=()
+		case $f in src/*) format=(-Wformat=2) ;; esac
+		clang -std=gnu17 -D_GNU_SOURCE -Isrc -Itests -DVERSION='""' -DLIBEXEC='""' -DBUILD_YEAR=2026 -Wall -Wextra -Werror \
+			"${format[@]}" -fsyntax-only "$f" || rc=1
 	done
 	return $rc
 }
