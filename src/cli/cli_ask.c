@@ -98,25 +98,23 @@ int cli_ask_frame(const struct cli *c, uint8_t type, const void *payload, size_t
         return r;
 }
 
-int cli_ask(const struct cli *c, const struct ask *asked, int fd, cli_take *to, void *userdata,
-            struct errmsg *e) {
+int cli_ask(const struct cli *c, const struct ask *asked, cli_take *to, void *userdata, struct errmsg *e) {
         static uint8_t payload[16384];
         struct ask a = *asked;
         ssize_t len;
 
         a.name = a.name ? a.name : "";
         a.profile = a.profile ? a.profile : "";
-        a.mounts = fd >= 0;
         len = ask_encode(&a, payload, sizeof(payload));
         if (len < 0)
                 return errmsg_set(e, EXIT_USAGE, "the question is longer than %zu bytes",
                                   sizeof(payload));
-        return cli_ask_frame(c, FRAME_ASK, payload, (size_t)len, fd, to, userdata, e);
+        return cli_ask_frame(c, FRAME_ASK, payload, (size_t)len, -1, to, userdata, e);
 }
 
 int cli_ask_and_say(const struct cli *c, const struct ask *a) {
         struct errmsg e;
-        int r = cli_ask(c, a, -1, cli_take_say, NULL, &e);
+        int r = cli_ask(c, a, cli_take_say, NULL, &e);
 
         if (r != 0 && e.text[0] != '\0')
                 cli_error("%s", e.text);

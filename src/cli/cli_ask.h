@@ -25,8 +25,7 @@ int cli_take_say(void *userdata, const char *text, size_t len);
 int cli_ask_frame(const struct cli *c, uint8_t type, const void *payload, size_t len, int fd,
                   cli_take *take, void *userdata, struct errmsg *e);
 /* The same with an ASK. Its strings may be NULL, which is "". */
-int cli_ask(const struct cli *c, const struct ask *a, int fd, cli_take *take, void *userdata,
-            struct errmsg *e);
+int cli_ask(const struct cli *c, const struct ask *a, cli_take *take, void *userdata, struct errmsg *e);
 
 /* The same: the answer goes to stdout and what went wrong to stderr. */
 int cli_ask_and_say(const struct cli *c, const struct ask *a);

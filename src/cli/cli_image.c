@@ -111,7 +111,7 @@ static int pull(const struct cli *c, const struct ask *a) {
                 columns = 80;
         }
         board_init(&board, tty, rows, columns);
-        r = cli_ask(c, a, -1, board_take, &board, &e);
+        r = cli_ask(c, a, board_take, &board, &e);
         if (r != 0 && e.text[0] != '\0')
                 cli_error("%s", e.text);
         return r;
@@ -139,7 +139,7 @@ static int run_image(const struct cli *c, int argc, char **argv) {
         while ((id = cli_opts_any(&o, s->json ? opts : pull_opts, &value, &e)) >= 0) {
                 if (id == OPT_HELP)
                         return cli_say(image_help);
-                a.json = true;
+                a.form = ANSWER_JSON;
         }
         if (id == CLI_OPTS_END && o.n_operands > 0 && !s->profiles)
                 id = errmsg_set(&e, -EINVAL, "unexpected argument '%.80s'", argv[1]);

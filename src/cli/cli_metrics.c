@@ -62,7 +62,7 @@ static void fill(void *userdata, struct cli_http_answer *ret) {
         struct page *p = userdata;
         struct errmsg e;
 
-        if (cli_ask(p->c, &a, -1, keep, p, &e) == 0) {
+        if (cli_ask(p->c, &a, keep, p, &e) == 0) {
                 ret->status = 200;
                 ret->type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
         } else {

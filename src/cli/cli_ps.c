@@ -68,7 +68,8 @@ static int run_ps(const struct cli *c, int argc, char **argv) {
                 if (id == OPT_HELP)
                         return cli_say(ps_help);
                 a.all |= id == OPT_ALL;
-                a.json |= id == OPT_JSON;
+                if (id == OPT_JSON)
+                        a.form = ANSWER_JSON;
         }
         if (id == CLI_OPTS_END && o.n_operands > 1)
                 id = errmsg_set(&why, -EINVAL, "unexpected argument '%.80s'", argv[2]);

@@ -10,6 +10,8 @@
 #include "cli/cli_words.h"
 #include "common/cleanup.h"
 #include "common/exitcode.h"
+#include "common/frame.h"
+#include "common/proto_open.h"
 
 static const char session_help[] =
         "usage: hermes-sandbox session open [OPTION]... [NAME]\n"
@@ -71,13 +73,14 @@ static const struct cli_opt close_opts[] = {
 struct words {
         bool help;
         struct ask ask;
+        struct open_request open;
         struct cli_mounts mounts;
         int n_names;
         char **names;
 };
 
 static int take_option(struct words *w, const char *what, int id, const char *value, struct errmsg *e) {
-        struct ask *a = &w->ask;
+        struct open_request *a = &w->open;
 
         switch (id) {
         case OPT_HELP:
@@ -97,10 +100,10 @@ static int take_option(struct words *w, const char *what, int id, const char *va
         case OPT_MOUNT:
                 return cli_mounts_add(&w->mounts, what, value, e);
         case OPT_ALL:
-                a->all = true;
+                w->ask.all = true;
                 return 0;
         default:
-                a->json = true;
+                a->form = w->ask.form = ANSWER_JSON;
                 return 0;
         }
 }
@@ -132,17 +135,23 @@ static int parse(struct words *w, const char *what, const struct cli_opt *opts, 
 }
 
 static int run_open(const struct cli *c, struct words *w, struct errmsg *e) {
+        static uint8_t payload[FRAME_PAYLOAD_MAX];
         _cleanup_fd_ int fd = -1;
+        ssize_t len;
         int r;
 
-        w->ask.op = ASK_SESSION_OPEN;
-        w->ask.name = w->n_names > 0 ? w->names[0] : "";
+        w->open.name = w->n_names > 0 ? w->names[0] : "";
         if (w->mounts.n > 0) {
                 r = cli_mounts_open(&w->mounts, "session open", &fd, e);
                 if (r != 0)
                         return r;
         }
-        return cli_ask(c, &w->ask, fd, cli_take_say, NULL, e);
+        w->open.mounts = fd >= 0;
+        len = open_request_encode(&w->open, payload, sizeof(payload));
+        if (len < 0)
+                return errmsg_set(e, EXIT_USAGE, "session open: the request is longer than %zu bytes",
+                                  sizeof(payload));
+        return cli_ask_frame(c, FRAME_OPEN, payload, (size_t)len, fd, cli_take_say, NULL, e);
 }
 
 static int run_close(const struct cli *c, struct words *w, struct errmsg *e) {
@@ -162,7 +171,7 @@ static int run_close(const struct cli *c, struct words *w, struct errmsg *e) {
 
 static int run_list(const struct cli *c, struct words *w, struct errmsg *e) {
         w->ask.op = ASK_SESSION_LIST;
-        return cli_ask(c, &w->ask, -1, cli_take_say, NULL, e);
+        return cli_ask(c, &w->ask, cli_take_say, NULL, e);
 }
 
 static const struct verb {

@@ -25,7 +25,7 @@ static int run_stats(const struct cli *c, int argc, char **argv) {
         while ((id = cli_opts_next(&o, stats_opts, &value, &e)) >= 0) {
                 if (id == OPT_HELP)
                         return cli_say(cli_stats_command.help);
-                a.json = true;
+                a.form = ANSWER_JSON;
         }
         if (id == CLI_OPTS_END && o.next < argc)
                 id = errmsg_set(&e, -EINVAL, "unexpected argument '%.80s'", argv[o.next]);

@@ -111,7 +111,7 @@ static void ask(const struct cli *c, const struct ask *a, struct page *p) {
         struct errmsg e;
 
         p->len = 0;
-        if (cli_ask(c, a, -1, keep, p, &e) != 0) {
+        if (cli_ask(c, a, keep, p, &e) != 0) {
                 p->len = 0;
                 keep(p, e.text, strlen(e.text));
         }
@@ -178,7 +178,7 @@ static int view(const struct cli *c, const struct ask *a) {
         int r;
 
         /* What is wrong from the start is said as by any command. */
-        r = cli_ask(c, a, -1, keep, &page, &e);
+        r = cli_ask(c, a, keep, &page, &e);
         if (r != 0) {
                 cli_error("%s", e.text);
                 return r;
@@ -219,7 +219,8 @@ static int run_top(const struct cli *c, int argc, char **argv) {
                         return cli_say(top_help);
                 once |= id == OPT_ONCE || id == OPT_JSON;
                 a.all |= id == OPT_ALL;
-                a.json |= id == OPT_JSON;
+                if (id == OPT_JSON)
+                        a.form = ANSWER_JSON;
         }
         if (id == CLI_OPTS_END && o.next < argc)
                 id = errmsg_set(&e, -EINVAL, "unexpected argument '%.80s'", argv[o.next]);

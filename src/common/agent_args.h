@@ -1,8 +1,12 @@
 /*
  * What the broker writes into a container's create call and the agent finds there. The agent takes the
- * uids and gids that it may use from its arguments alone: no frame can name another.
+ * uids, gids and capabilities that it may use from its arguments alone: no frame can name another.
  *
- *     AGENT_PATH UID GID EXEC_GID_FIRST EXEC_GID_COUNT RECONNECT_MS
+ *     AGENT_PATH UID GID EXEC_GID_FIRST EXEC_GID_COUNT RECONNECT_MS CAPS [UID:GID]...
+ *
+ * A command runs as UID and GID, or as one of up to AGENT_USERS_MAX further pairs, whichever its EXEC names. CAPS are
+ * 16 hex digits: the mask of the capabilities (bit CAP_X) that a command has which runs as uid 0; any other has none. PID 1
+ * has them, too, beside its own three.
  *
  * An agent without its manager tries for RECONNECT_MS to reach it again before it ends itself.
  *
@@ -12,6 +16,8 @@
  * other EXEC_GID_COUNT the agent must be root.
  */
 #pragma once
+
+#define AGENT_USERS_MAX 8
 
 /* What is ours in a sandbox. */
 #define AGENT_DIR "/.hermes-sandbox"

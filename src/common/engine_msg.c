@@ -81,9 +81,13 @@ static void put_request(struct wire_out *out, const struct engine_msg *m) {
                 wire_put_u16(out, m->version);
                 break;
         case ENGINE_CREATE:
-        case ENGINE_CREATE_MOUNTED:
+        case ENGINE_CREATE_FOR:
                 put_str(out, m->profile, ENGINE_PROFILE_MAX);
                 put_hash(out, m->hash);
+                if (m->type == ENGINE_CREATE)
+                        break;
+                narrow_put(out, &m->narrow);
+                wire_put_u8(out, m->mounts);
                 break;
         case ENGINE_REMOVE:
         case ENGINE_LIST:
@@ -108,6 +112,7 @@ static void put_image_is(struct wire_out *out, const struct engine_msg *m) {
         put_str(out, m->digest, ENGINE_DIGEST_MAX);
         wire_put_u64(out, m->bytes);
         put_str(out, m->created, ENGINE_CREATED_MAX);
+        put_str(out, m->entrypoint, ENGINE_ENTRYPOINT_MAX);
 }
 
 static void put_answer(struct wire_out *out, const struct engine_msg *m) {
@@ -204,9 +209,13 @@ static void get_request(struct wire_in *in, struct engine_msg *m) {
                 m->version = wire_get_u16(in);
                 break;
         case ENGINE_CREATE:
-        case ENGINE_CREATE_MOUNTED:
+        case ENGINE_CREATE_FOR:
                 m->profile = wire_get_str(in, ENGINE_PROFILE_MAX);
                 m->hash = wire_get_raw(in, ENGINE_RECIPE);
+                if (m->type == ENGINE_CREATE)
+                        break;
+                narrow_get(in, &m->narrow);
+                m->mounts = wire_get_bool(in);
                 break;
         case ENGINE_REMOVE:
         case ENGINE_INSPECT:
@@ -235,6 +244,7 @@ static void get_image_is(struct wire_in *in, struct engine_msg *m) {
         m->digest = wire_get_str(in, ENGINE_DIGEST_MAX);
         m->bytes = wire_get_u64(in);
         m->created = wire_get_str(in, ENGINE_CREATED_MAX);
+        m->entrypoint = wire_get_str(in, ENGINE_ENTRYPOINT_MAX);
 }
 
 static void get_answer(struct wire_in *in, struct engine_msg *m) {

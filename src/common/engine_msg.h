@@ -6,6 +6,7 @@
 #pragma once
 
 #include "common/engine_proto.h"
+#include "common/narrow.h"
 
 #define ENGINE_ID_LEN 64           /* hex digits of a container's id */
 #define ENGINE_INSTALLATION_LEN 32 /* hex digits of the installation id */
@@ -14,6 +15,7 @@
 #define ENGINE_IMAGE_ID_MAX 128
 #define ENGINE_DIGEST_MAX 384 /* bytes of NAME@sha256:… */
 #define ENGINE_CREATED_MAX 40 /* bytes of a time as the engine says it */
+#define ENGINE_ENTRYPOINT_MAX 1024 /* bytes of its JSON */
 #define ENGINE_LAYER_MAX 32   /* bytes of a layer's short id */
 #define ENGINE_TEXT_MAX 1024  /* bytes of FAILED, PROGRESS and STATE; a longer one is cut */
 #define ENGINE_INFO_MAX 8000  /* bytes of INFO_IS */
@@ -35,7 +37,7 @@ struct engine_msg {
         uint16_t type; /* enum engine_type; decides which fields below count */
 
         uint16_t version;         /* HELLO, WELCOME */
-        const char *profile;      /* CREATE, CREATE_MOUNTED, IMAGE, IMAGE_LOOK */
+        const char *profile;      /* CREATE, CREATE_FOR, IMAGE, IMAGE_LOOK */
         const uint8_t *hash;      /* ENGINE_RECIPE bytes: CREATE…: the recipe, WELCOME: the agent's */
         const char *container;    /* REMOVE, INSPECT, LISTEN, CREATED, DIED; LIST: "after" */
         const char *installation; /* WELCOME */
@@ -49,6 +51,9 @@ struct engine_msg {
         const char *digest;       /* IMAGE_IS: NAME@sha256:…, "" for one that no registry gave */
         uint64_t bytes;           /* IMAGE_IS */
         const char *created;      /* IMAGE_IS: RFC 3339, or "" */
+        const char *entrypoint;   /* IMAGE_IS: a JSON array, or null */
+        struct narrow narrow;     /* CREATE_FOR */
+        bool mounts;              /* CREATE_FOR */
         const char *layer;        /* PROGRESS: which one's, or "" */
         uint64_t done, total;     /* PROGRESS: bytes; 0: unknown */
         uint16_t error;           /* FAILED: enum engine_error */

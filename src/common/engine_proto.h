@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define ENGINE_PROTO_VERSION 3
+#define ENGINE_PROTO_VERSION 4
 #define ENGINE_MSG_MAX 8192
 #define ENGINE_HEADER 6
 #define ENGINE_LIST_MAX 64 /* containers in one LISTED */
@@ -34,9 +34,9 @@ enum engine_type {
         ENGINE_INFO = 7,    /* nothing */
         ENGINE_LISTEN =
                 8, /* str container id: a new listening socket in the folder of that running sandbox */
-        ENGINE_CREATE_MOUNTED =
-                9, /* as CREATE, with host folders in it; one descriptor: an end of a caller's
-                                      socket pair, on which he has written what to mount (engine/mounts.h) */
+        ENGINE_CREATE_FOR = 9, /* as CREATE, then struct narrow (narrow.h) and u8 mounts: for one session alone, with less
+                                  than the profile gives, or with host folders in it: then one descriptor comes along, an
+                                  end of a caller's socket pair on which he has written what to mount (engine/mounts.h) */
         ENGINE_IMAGE_LOOK = 10, /* str profile: is its image there, and which is it; nothing is pulled */
 
         /* broker -> manager */
@@ -53,7 +53,7 @@ enum engine_type {
         ENGINE_LISTENING = 41,   /* u32 pid of its init process, str image id; one descriptor: the
                                     listening socket */
         ENGINE_IMAGE_IS =
-                42, /* u8 present, str image id, str repository digest, u64 bytes, str created */
+                42, /* u8 present, str image id, str repository digest, u64 bytes, str created, str entrypoint */
 
         /* broker -> manager, unasked (id 0) */
         ENGINE_STATE =

@@ -41,6 +41,9 @@ static const struct {
         [FRAME_ATTACHED] = { BY_AGENT | BY_MANAGER, 0, 16 },
         [FRAME_HELD] = { BY_AGENT, 0, 8192 },
         [FRAME_FORGET] = { BY_MANAGER, 0, 0 },
+        [FRAME_OPEN] = { BY_CLIENT, 0, FRAME_PAYLOAD_MAX },
+        [FRAME_HALT] = { BY_MANAGER, 0, 4 },
+        [FRAME_HALTED] = { BY_AGENT, 0, 4 },
 };
 
 int frame_parse_header(const uint8_t *buf, size_t len, enum frame_from from, struct frame *ret) {

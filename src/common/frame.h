@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FRAME_VERSION 2
+#define FRAME_VERSION 3
 #define FRAME_HEADER 12
 #define FRAME_PAYLOAD_MAX 65536
 #define FRAME_MAX (FRAME_HEADER + FRAME_PAYLOAD_MAX)
@@ -57,6 +57,9 @@ enum frame_type {
         FRAME_ATTACHED = 22, /* agent -> manager -> client: where that output begins */
         FRAME_HELD = 23,     /* agent -> manager: the detached commands that it has */
         FRAME_FORGET = 24, /* manager -> agent: a detached command that has ended is asked for no more */
+        FRAME_OPEN = 25,   /* client -> manager: a session */
+        FRAME_HALT = 26,   /* manager -> agent: end all that runs, keep all files */
+        FRAME_HALTED = 27, /* agent -> manager: nothing runs any more */
 };
 
 /* Who sent the bytes: decides which types are allowed and how large they may be. */

@@ -63,7 +63,7 @@ int hello_decode(const void *buf, size_t len, struct hello *ret) {
         h.version = wire_get_u16(&in);
         h.role = wire_get_u8(&in);
         h.text = wire_get_str(&in, HELLO_TEXT_MAX);
-        if (!wire_in_done(&in) || h.role < HELLO_CLIENT || h.role > HELLO_AGENT)
+        if (!wire_in_done(&in) || h.role < HELLO_CLIENT || h.role > HELLO_GATEWAY)
                 return -EPROTO;
         *ret = h;
         return 0;
@@ -71,7 +71,7 @@ int hello_decode(const void *buf, size_t len, struct hello *ret) {
 
 size_t exec_request_size(const struct exec_request *r) {
         const char *const names[] = { r->profile, r->workdir, r->session };
-        size_t n = 6 + 8 + 2 + 2 + 4 + 4;
+        size_t n = 7 + 4 + 4 + 8 + 2 + 2 + 4 + 4;
 
         for (int i = 0; i < 3; i++)
                 n += 4 + strlen(names[i] ? names[i] : "") + 1;
@@ -93,6 +93,9 @@ ssize_t exec_request_encode(const struct exec_request *r, void *buf, size_t cap)
         wire_put_u8(&out, r->detach);
         wire_put_u8(&out, r->tty);
         wire_put_u8(&out, r->files);
+        wire_put_u8(&out, r->user);
+        wire_put_u32(&out, r->uid);
+        wire_put_u32(&out, r->gid);
         wire_put_u64(&out, r->timeout_ms);
         wire_put_u16(&out, r->rows);
         wire_put_u16(&out, r->cols);
@@ -139,6 +142,9 @@ int exec_request_decode(const void *buf, size_t len, struct exec_request *ret) {
         r.detach = wire_get_bool(&in);
         r.tty = wire_get_bool(&in);
         r.files = wire_get_bool(&in);
+        r.user = wire_get_bool(&in);
+        r.uid = wire_get_u32(&in);
+        r.gid = wire_get_u32(&in);
         r.timeout_ms = wire_get_u64(&in);
         r.rows = wire_get_u16(&in);
         r.cols = wire_get_u16(&in);
@@ -150,7 +156,8 @@ int exec_request_decode(const void *buf, size_t len, struct exec_request *ret) {
         r.args_wire = get_strings(&in, r.n_args, r.n_env, r.shell, &r.strings_len);
         if (!wire_in_done(&in) || (r.workdir[0] != '\0' && r.workdir[0] != '/'))
                 return -EPROTO;
-        if ((r.open || r.detach) && r.session[0] == '\0')
+        if (((r.open || r.detach) && r.session[0] == '\0') || (!r.user && (r.uid || r.gid)) ||
+            r.uid == UINT32_MAX)
                 return -EPROTO;
         if ((r.detach && (r.use_stdin || r.tty || r.files)) || (r.files && (r.shell || r.tty)) ||
             (!r.tty && (r.rows || r.cols)))
@@ -170,6 +177,8 @@ ssize_t exec_order_encode_head(const struct exec_order *o, void *buf, size_t cap
         wire_put_u8(&out, o->detached);
         wire_put_u8(&out, o->tty);
         wire_put_u8(&out, o->files);
+        wire_put_u32(&out, o->uid);
+        wire_put_u32(&out, o->gid);
         wire_put_u16(&out, o->rows);
         wire_put_u16(&out, o->cols);
         wire_put_str(&out, o->exec_id);
@@ -194,6 +203,8 @@ int exec_order_decode(const void *buf, size_t len, struct exec_order *ret) {
         o.detached = wire_get_bool(&in);
         o.tty = wire_get_bool(&in);
         o.files = wire_get_bool(&in);
+        o.uid = wire_get_u32(&in);
+        o.gid = wire_get_u32(&in);
         o.rows = wire_get_u16(&in);
         o.cols = wire_get_u16(&in);
         o.exec_id = wire_get_hex(&in, PROTO_EXEC_ID);
@@ -406,6 +417,7 @@ ssize_t reject_encode(const struct reject *r, void *buf, size_t cap) {
 
         wire_out_init(&out, buf, cap);
         wire_put_u8(&out, r->exit_code);
+        wire_put_u8(&out, r->reason);
         wire_put_str(&out, r->message);
         return wire_out_len(&out);
 }
@@ -416,6 +428,7 @@ int reject_decode(const void *buf, size_t len, struct reject *ret) {
 
         wire_in_init(&in, buf, len);
         r.exit_code = wire_get_u8(&in);
+        r.reason = wire_get_u8(&in);
         r.message = wire_get_str(&in, PROTO_LINE_MAX);
         if (!wire_in_done(&in) || r.exit_code == 0)
                 return -EPROTO;

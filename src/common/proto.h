@@ -45,13 +45,19 @@ const char *cause_name(uint8_t cause);
 enum proto_stream { STREAM_STDIN = 0, STREAM_STDOUT = 1, STREAM_STDERR = 2 };
 
 /* HELLO, all directions. */
-enum hello_role { HELLO_CLIENT = 1, HELLO_MANAGER = 2, HELLO_AGENT = 3 };
+enum hello_role {
+        HELLO_CLIENT = 1,
+        HELLO_MANAGER = 2,
+        HELLO_AGENT = 3,
+        HELLO_GATEWAY = 4, /* a client that speaks for the holder of an ssh key: the gateway's account alone */
+};
 
 struct hello {
         uint16_t version; /* FRAME_VERSION */
         uint8_t role;     /* enum hello_role */
         const char *
                 text; /* agent: what it sees of its own confinement, "key=value\n" lines (agent/probe.h);
+                              gateway: "FINGERPRINT ADDRESS PORT", of the key and of who holds it;
                               others: program name and version; at most 4000 bytes */
 };
 ssize_t hello_encode(const struct hello *h, void *buf, size_t cap);
@@ -65,11 +71,13 @@ struct exec_request {
         bool detach;    /* in a session alone: STARTED is the answer, nobody waits for the end */
         bool tty;       /* on a terminal of its own, of rows and cols; stdout has all output */
         bool files;     /* args are for the agent's own file tool (agent/files.h), not a program's */
+        bool user;      /* as uid:gid, which the profile must list, or which are its own, or the session's */
+        uint32_t uid, gid;        /* 0 without user; gid UINT32_MAX: the one that goes with that uid */
         uint64_t timeout_ms;      /* 0: the profile's; with detach or tty: none */
         uint16_t rows, cols;      /* 0 without tty */
         const char *profile;      /* "": the default; in a session that exists: its own, or refused */
         const char *workdir;      /* "": the profile's; else absolute */
-        const char *session;      /* "": one-shot */
+        const char *session;      /* "": one-shot; else its name, or the first digits of its sandbox's id */
         uint32_t n_args;          /* 1 … PROTO_ARGS_MAX */
         uint32_t n_env;           /* 0 … PROTO_ENV_MAX */
         const char **args;        /* for encode */
@@ -93,6 +101,7 @@ struct exec_order {
                                      same); outlives the connection. Never with use_stdin, one_shot or tty */
         bool tty;              /* with use_stdin */
         bool files;            /* args are for the agent's own file tool */
+        uint32_t uid, gid;     /* one of the pairs that the agent's arguments have */
         uint16_t rows, cols;   /* of the terminal; 0 without */
         const char *exec_id;   /* PROTO_EXEC_ID hex digits */
         uint64_t timeout_ms;   /* 0: none */
@@ -214,9 +223,22 @@ struct result {
 ssize_t result_encode(const struct result *r, void *buf, size_t cap);
 int result_decode(const void *buf, size_t len, struct result *ret);
 
+/* Why, for a program that goes on by itself. The numbers are on the wire and in no case reused. */
+enum reject_reason {
+        REJECT_OTHER = 0,
+        REJECT_NO_SESSION = 1, /* none of that name or id is the caller's */
+        REJECT_STOPPED = 2,    /* the session is stopped */
+        REJECT_NAME_TAKEN = 3,
+        REJECT_AMBIGUOUS = 4,   /* several ids begin so */
+        REJECT_NO_PROFILE = 5,  /* no such profile in the config */
+        REJECT_OTHER_IMAGE = 6, /* the profile has another image; the message ends in its name, in quotes */
+        REJECT_NO_USER = 7,     /* commands may not run as that user there */
+};
+
 /* REJECT, manager -> client: the request was refused; no command ran. */
 struct reject {
-        uint8_t exit_code;   /* 64, 69, 77, 78, 125 */
+        uint8_t exit_code;   /* 1, 64, 69, 77, 78, 125 */
+        uint8_t reason;      /* enum reject_reason */
         const char *message; /* one line: what failed, on what, why, what mends it */
 };
 ssize_t reject_encode(const struct reject *r, void *buf, size_t cap);

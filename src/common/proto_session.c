@@ -33,13 +33,12 @@ ssize_t ask_encode(const struct ask *a, void *buf, size_t cap) {
 
         wire_out_init(&out, buf, cap);
         wire_put_u16(&out, a->op);
-        wire_put_u8(&out, a->json);
+        wire_put_u8(&out, a->form);
         wire_put_u8(&out, a->all);
-        wire_put_u8(&out, a->mounts);
         wire_put_u8(&out, a->signal);
         wire_put_str(&out, a->name);
         wire_put_str(&out, a->profile);
-        wire_put_u64(&out, a->ttl_ms);
+        wire_put_u64(&out, a->grace_ms);
         wire_put_u32(&out, a->n_labels);
         for (uint32_t i = 0; i < a->n_labels; i++)
                 wire_put_str(&out, a->labels[i]);
@@ -52,15 +51,14 @@ int ask_decode(const void *buf, size_t len, struct ask *ret) {
 
         wire_in_init(&in, buf, len);
         a.op = wire_get_u16(&in);
-        a.json = wire_get_bool(&in);
+        a.form = wire_get_u8(&in);
         a.all = wire_get_bool(&in);
-        a.mounts = wire_get_bool(&in);
         a.signal = wire_get_u8(&in);
         a.name = wire_get_str(&in, PROTO_NAME_MAX);
         a.profile = wire_get_str(&in, PROTO_NAME_MAX);
-        a.ttl_ms = wire_get_u64(&in);
+        a.grace_ms = wire_get_u64(&in);
         a.n_labels = wire_get_u32(&in);
-        if (in.bad || a.n_labels > PROTO_LABELS_MAX || a.signal > 64)
+        if (in.bad || a.n_labels > PROTO_LABELS_MAX || a.signal > 64 || a.form >= ANSWER_FORMS)
                 return -EPROTO;
         for (uint32_t i = 0; i < a.n_labels; i++) {
                 a.labels[i] = wire_get_pair(&in, PROTO_LABEL_MAX);

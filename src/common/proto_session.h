@@ -16,8 +16,8 @@ int resize_decode(const void *buf, size_t len, struct resize *ret);
 
 /* What a client asks, other than to run a command. The numbers are on the wire and in no case reused. */
 enum ask_op {
-        ASK_SESSION_OPEN = 1,  /* name ("": one is made up), profile, ttl_ms, labels, mounts */
-        ASK_SESSION_CLOSE = 2, /* name */
+        /* 1 opened a session: now OPEN (proto_open.h) */
+        ASK_SESSION_CLOSE = 2, /* name: as exec_request.session */
         ASK_SESSION_LIST = 3,  /* all */
         ASK_PS = 4,            /* name: a session, or "" for all of the caller's; all */
         ASK_KILL = 5,          /* name: the id of an exec; signal, 0: end the whole tree */
@@ -28,6 +28,17 @@ enum ask_op {
         ASK_IMAGE_PULL =
                 10, /* labels: of which profiles ("profile=NAME"; none: of all that the caller may use) */
         ASK_IMAGE_VERIFY = 11, /* labels: of which profiles; none: of all */
+        ASK_SESSION_STOP = 12,  /* name; grace_ms from TERM to KILL: answered once nothing runs any more */
+        ASK_SESSION_START = 13, /* name: one that is stopped, or that runs already */
+        ASK_SESSION_INFO = 14,  /* name */
+};
+
+/* What an answer is. The numbers are on the wire and in no case reused. */
+enum answer_form {
+        ANSWER_TEXT = 0,    /* for people */
+        ANSWER_JSON = 1,
+        ANSWER_RECORDS = 2, /* proto_open.h; of ASK_SESSION_LIST, ASK_SESSION_INFO, ASK_IMAGE_LIST and OPEN */
+        ANSWER_FORMS = 3,
 };
 #define PROTO_LABELS_MAX 32
 #define PROTO_LABEL_MAX 256
@@ -35,14 +46,12 @@ enum ask_op {
 /* ASK, client -> manager. */
 struct ask {
         uint16_t op;    /* enum ask_op */
-        bool json;      /* the answer is JSON, else text for people */
+        uint8_t form;   /* enum answer_form */
         bool all;       /* of every user: root's alone */
-        bool mounts;    /* one descriptor comes with the frame: the other end of a socket pair, on which
-                                     the caller has written what shall be mounted, for the broker to read */
         uint8_t signal; /* 0 … 64 */
         const char *name;                     /* at most PROTO_NAME_MAX bytes */
         const char *profile;                  /* "": the default */
-        uint64_t ttl_ms;                      /* 0: the profile's */
+        uint64_t grace_ms;
         uint32_t n_labels;                    /* at most PROTO_LABELS_MAX */
         const char *labels[PROTO_LABELS_MAX]; /* "KEY=VALUE", at most PROTO_LABEL_MAX bytes each */
 };

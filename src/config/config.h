@@ -45,6 +45,10 @@ struct config_ulimit {
         uint64_t soft, hard;
 };
 
+struct config_user {
+        uint32_t uid, gid;
+};
+
 /* A container recipe and a policy. */
 struct config_profile {
         char *name; /* "default" is the file's pool: */
@@ -62,7 +66,10 @@ struct config_profile {
         size_t n_tmpfs;
         uint64_t shm_bytes;
         char *runtime;     /* "": the engine's default */
-        uint32_t uid, gid; /* of commands; never 0 */
+        uint32_t uid, gid; /* of commands; 0: root inside, never scrubbed for anybody */
+        struct config_user *users; /* further ones that a caller may ask for; sorted */
+        size_t n_users;            /* at most AGENT_USERS_MAX */
+        uint64_t capabilities;     /* of commands that run as uid 0: bits CAP_X; a subset of CONFIG_CAPABILITIES */
         char *workdir;     /* absolute */
         char *home;        /* absolute: HOME of commands */
         char **env;        /* "KEY=VALUE", NULL-terminated, sorted; for commands */

@@ -425,7 +425,7 @@ void create_request(struct broker *b, struct request *q, const struct engine_msg
         create(b, q, m->profile, m->hash, NULL);
 }
 
-/* --- ENGINE_CREATE_MOUNTED
+/* --- ENGINE_CREATE_FOR
  * --------------------------------------------------------------------------- */
 
 /* While the caller's messages are read. */

@@ -8,5 +8,5 @@
 
 /* ENGINE_CREATE. */
 void create_request(struct broker *b, struct request *q, const struct engine_msg *m);
-/* ENGINE_CREATE_MOUNTED: the same with host folders in it, and the caller as its user (mounts.h). */
+/* ENGINE_CREATE_FOR: the same with host folders in it, and the caller as its user (mounts.h). */
 void create_mounted_request(struct broker *b, struct request *q, const struct engine_msg *m);

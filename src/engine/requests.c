@@ -14,7 +14,7 @@
 static const struct request_row rows[] = {
         { ENGINE_CREATE, "create", TEXT_LEN(ENGINE_PROFILE_MAX) + ENGINE_RECIPE, true, false,
           create_request },
-        { ENGINE_CREATE_MOUNTED, "create", TEXT_LEN(ENGINE_PROFILE_MAX) + ENGINE_RECIPE, true, true,
+        { ENGINE_CREATE_FOR, "create", TEXT_LEN(ENGINE_PROFILE_MAX) + ENGINE_RECIPE, true, true,
           create_mounted_request },
         { ENGINE_REMOVE, "remove", TEXT_LEN(ENGINE_ID_LEN), true, false, removal_request },
         { ENGINE_LIST, "list", TEXT_LEN(ENGINE_ID_LEN), true, false, listing_request },

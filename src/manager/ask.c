@@ -14,7 +14,7 @@
 #include "manager/session.h"
 #include "manager/top.h"
 
-enum field { NAME = 1, PROFILE = 2, TTL = 4, LABELS = 8, ALL = 16, SIGNAL = 32, MOUNTS = 64 };
+enum field { NAME = 1, LABELS = 2, ALL = 4, SIGNAL = 8, GRACE = 16 };
 
 /* An allocated answer; NULL: out of memory. */
 static void answer(struct client *c, char *text, size_t len) {
@@ -26,13 +26,13 @@ static void answer(struct client *c, char *text, size_t len) {
 }
 
 static void answer_done(struct client *c, const struct ask *a) {
-        client_answer(c, FRAME_ANSWER, "{}\n", a->json ? 3 : 0);
+        client_answer(c, FRAME_ANSWER, "{}\n", a->form == ANSWER_JSON ? 3 : 0);
 }
 
 /* --- sessions ----------------------------------------------------------------------------------- */
 
 /* What is wrong with the request itself; false: it is refused. */
-static bool may_open(struct client *c, const struct ask *a, const struct pool *p) {
+static bool may_open(struct client *c, const struct open_request *a, const struct pool *p) {
         const struct config_profile *profile = p->profile;
 
         if (!peer_profile_allowed(&c->peer, profile))
@@ -68,7 +68,7 @@ static bool may_open(struct client *c, const struct ask *a, const struct pool *p
         return false;
 }
 
-static void open_session(struct client *c, const struct ask *a) {
+static void open_session(struct client *c, const struct open_request *a) {
         const char *reason, *line;
         struct session *s;
         struct pool *p = pool_find(c->m, a->profile);
@@ -98,7 +98,7 @@ static void open_session(struct client *c, const struct ask *a) {
         if (a->mounts)
                 s->mount_fd = take_fd(&c->conn.passed);
         s->opener = c;
-        s->opener_json = a->json;
+        s->opener_json = a->form == ANSWER_JSON;
         c->opening = s;
         conn_pause(&c->conn, true);
         session_begin(s);
@@ -128,7 +128,7 @@ static void close_session(struct client *c, const struct ask *a) {
 
 static void list_sessions(struct client *c, const struct ask *a) {
         size_t len;
-        char *text = session_list(c->m, c->peer.uid, a->all, a->json, &len);
+        char *text = session_list(c->m, c->peer.uid, a->all, a->form == ANSWER_JSON, &len);
 
         answer(c, text, len);
 }
@@ -137,7 +137,7 @@ static void list_sessions(struct client *c, const struct ask *a) {
 
 static void tell_stats(struct client *c, const struct ask *a) {
         size_t len;
-        char *text = stats_text(c->m, a->json, &len);
+        char *text = stats_text(c->m, a->form == ANSWER_JSON, &len);
 
         answer(c, text, len);
 }
@@ -152,7 +152,7 @@ static void tell_metrics(struct client *c, const struct ask *a) {
 
 static void tell_top(struct client *c, const struct ask *a) {
         size_t len;
-        char *text = top_text(c->m, c->peer.uid, a->all, a->json, &len);
+        char *text = top_text(c->m, c->peer.uid, a->all, a->form == ANSWER_JSON, &len);
 
         answer(c, text, len);
 }
@@ -175,7 +175,7 @@ static void ps(struct client *c, const struct ask *a) {
                                     s->name);
                 return;
         }
-        text = ps_text(c->m, c->peer.uid, all, a->name, a->json, &len);
+        text = ps_text(c->m, c->peer.uid, all, a->name, a->form == ANSWER_JSON, &len);
         answer(c, text, len);
 }
 
@@ -206,7 +206,6 @@ static const struct {
         unsigned fields;
         void (*handler)(struct client *c, const struct ask *a);
 } ops[] = {
-        [ASK_SESSION_OPEN] = { "session open", NAME | PROFILE | TTL | LABELS | MOUNTS, open_session },
         [ASK_SESSION_CLOSE] = { "session close", NAME, close_session },
         [ASK_SESSION_LIST] = { "session list", ALL, list_sessions },
         [ASK_PS] = { "ps", NAME | ALL, ps },
@@ -220,15 +219,30 @@ static const struct {
 };
 
 static unsigned fields_of(const struct ask *a) {
-        return (a->name[0] ? NAME : 0) | (a->profile[0] ? PROFILE : 0) | (a->ttl_ms ? TTL : 0) |
-               (a->n_labels ? LABELS : 0) | (a->all ? ALL : 0) | (a->signal ? SIGNAL : 0) |
-               (a->mounts ? MOUNTS : 0);
+        return (a->name[0] ? NAME : 0) | (a->n_labels ? LABELS : 0) | (a->all ? ALL : 0) |
+               (a->signal ? SIGNAL : 0) | (a->grace_ms ? GRACE : 0);
 }
 
 bool ask_needs_sessions(const struct frame *f) {
         struct ask a;
 
         return ask_decode(f->payload, f->len, &a) == 0 && (a.op == ASK_PS || a.op == ASK_KILL);
+}
+
+int open_handle(struct client *c, const struct frame *f) {
+        struct open_request r;
+
+        if (open_request_decode(f->payload, f->len, &r) < 0)
+                return -EPROTO;
+        if (!peer_allowed(&c->peer, &c->m->policy))
+                request_not_allowed(
+                        c, "session open", r.name, "",
+                        "uid %u is not in group hermes-sandbox: sudo usermod -aG hermes-sandbox "
+                        "USER, then log in again",
+                        (unsigned)c->peer.uid);
+        else
+                open_session(c, &r);
+        return 0;
 }
 
 int ask_handle(struct client *c, const struct frame *f) {

@@ -59,7 +59,7 @@ void client_finish(struct client *c, uint8_t type, const void *payload, size_t l
 void client_reject(struct client *c, uint8_t exit_code, const char *fmt, ...) {
         char line[PROTO_LINE_MAX];
         uint8_t buf[PROTO_LINE_MAX + 64];
-        struct reject r = { exit_code, line };
+        struct reject r = { exit_code, REJECT_OTHER, line };
         va_list ap;
 
         va_start(ap, fmt);
@@ -216,21 +216,24 @@ static int on_frame(void *userdata, const struct frame *f) {
                 return 0;
         if (c->exec)
                 return exec_client_frame(c->exec, f);
-        if (f->type != FRAME_ASK)
+        if (f->type != FRAME_OPEN)
                 conn_pass_none(&c->conn);
         switch (f->type) {
         case FRAME_EXEC:
                 return on_exec(c, f);
         case FRAME_STATUS:
                 return on_status(c, f);
+        case FRAME_OPEN:
+                c->channel = f->channel;
+                r = open_handle(c, f);
+                conn_pass_none(&c->conn);
+                return r;
         case FRAME_ASK:
         case FRAME_ATTACH:
                 c->channel = f->channel;
                 if (c->m->n_adopting > 0 && (f->type == FRAME_ATTACH || ask_needs_sessions(f)))
                         return put_off(c, f);
-                r = f->type == FRAME_ASK ? ask_handle(c, f) : attach_handle(c, f);
-                conn_pass_none(&c->conn);
-                return r;
+                return f->type == FRAME_ASK ? ask_handle(c, f) : attach_handle(c, f);
         default:
                 return -EPROTO;
         }

@@ -141,7 +141,7 @@ __attribute__((format(printf, 2, 3))) static void say(struct image_job *job, con
 
 /* The whole text, and that it is bad news. */
 static void answer_bad(struct client *c, const char *text, size_t len, const char *line) {
-        struct reject r = { 1, line };
+        struct reject r = { 1, REJECT_OTHER, line };
         uint8_t buf[PROTO_LINE_MAX + 64];
 
         for (size_t done = 0, n; done < len; done += n) {
@@ -417,7 +417,7 @@ void image_ask(struct client *c, const struct ask *a) {
         job = calloc(1, sizeof(*job) + config->n_profiles * sizeof(job->rows[0]));
         if (!job)
                 abort();
-        *job = (struct image_job){ .m = c->m, .uid = c->peer.uid, .op = a->op, .json = a->json };
+        *job = (struct image_job){ .m = c->m, .uid = c->peer.uid, .op = a->op, .json = a->form == ANSWER_JSON };
         LIST_INSERT_HEAD(&c->m->image_jobs, job, link);
         if (!add_named(job, c, a)) {
                 job_free(job);

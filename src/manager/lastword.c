@@ -28,7 +28,7 @@ static void tell(int fd, void *userdata) {
 
 void lastword_callers(int listen_fd, uint8_t exit_code, const char *line) {
         const struct hello h = { FRAME_VERSION, HELLO_MANAGER, "hermes-sandboxd " VERSION };
-        const struct reject r = { exit_code, line };
+        const struct reject r = { exit_code, REJECT_OTHER, line };
         struct answer a = { .len = 0 };
 
         add(&a, FRAME_HELLO, 0, hello_encode(&h, a.bytes + FRAME_HEADER, 256));

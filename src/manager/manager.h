@@ -43,7 +43,7 @@
 #include <systemd/sd-event.h>
 
 #include "common/engine_msg.h"
-#include "common/proto_session.h"
+#include "common/proto_open.h"
 #include "config/config.h"
 #include "manager/audit.h"
 #include "manager/broker.h"
@@ -369,6 +369,8 @@ void clients_resume(struct manager *m);
 
 /* A whole ASK has come: 0 or -EPROTO. */
 int ask_handle(struct client *c, const struct frame *f);
+/* The same for a whole OPEN. */
+int open_handle(struct client *c, const struct frame *f);
 /* Is it about commands of sessions? */
 bool ask_needs_sessions(const struct frame *f);
 

@@ -60,7 +60,10 @@ static void made(void *userdata, const struct engine_msg *m, int fd) {
 }
 
 static bool begin(struct pool *p, struct session *s) {
-        struct engine_msg ask = { .type = ENGINE_CREATE_MOUNTED, .profile = p->name, .hash = p->recipe };
+        struct engine_msg ask = { .type = ENGINE_CREATE_FOR,
+                                  .profile = p->name,
+                                  .hash = p->recipe,
+                                  .mounts = true };
         struct making *k = calloc(1, sizeof(*k));
 
         if (!k)

@@ -58,6 +58,8 @@ uint8_t *order_encode(const struct config_profile *p, const struct exec_request 
                 .detached = r->detach,
                 .tty = r->tty,
                 .files = r->files,
+                .uid = p->uid,
+                .gid = p->gid,
                 .rows = r->rows,
                 .cols = r->cols,
                 .exec_id = exec_id,
