@@ -201,7 +201,7 @@ static inline void put_answer(struct peer *p, const char *text) {
 }
 
 static inline void put_reject(struct peer *p, uint8_t code, const char *line) {
-        struct reject r = { code, line };
+        struct reject r = { code, REJECT_OTHER, line };
         uint8_t buf[1100];
 
         put_hello(p, FRAME_VERSION);

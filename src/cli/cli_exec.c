@@ -37,6 +37,7 @@ static const char exec_help[] =
         "  -i, --stdin         pass stdin on; without it the command reads /dev/null\n"
         "  -t, --tty           a terminal for the command; -it for one that you type into\n"
         "  --script FILE       the line for sh -c is FILE's contents (-: stdin's), however long\n"
+        "  -u, --user U[:G]    as that user, in numbers, where the profile lists it (users:)\n"
         "  --timeout D         end the command after D: 500ms, 2s, 5m, 1h or plain seconds\n"
         "  --json              one JSON object on stdout: exit code, cause, times, output\n"
         "\n"

@@ -23,6 +23,7 @@ enum {
         OPT_STDIN,
         OPT_TTY,
         OPT_TIMEOUT,
+        OPT_USER,
         OPT_SCRIPT,
         OPT_JSON
 };
@@ -38,50 +39,21 @@ static const struct cli_opt exec_opts[] = {
         { "stdin", 'i', false, OPT_STDIN },
         { "tty", 't', false, OPT_TTY },
         { "timeout", 0, true, OPT_TIMEOUT },
+        { "user", 'u', true, OPT_USER },
         { "script", 0, true, OPT_SCRIPT },
         { "json", 0, false, OPT_JSON },
         { .name = "" },
 };
 
-/* Length of the name at the front of @s, 0 when it is none: letters, digits and "_.-", no digit first.
- * Wider than the shell's rule, as real programs read names such as npm_config_a-b. */
-static size_t env_name(const char *s) {
-        static const char chars[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789.-";
-        size_t len = strspn(s, chars);
-
-        if (len == 0 || strspn(s, chars + 53) > 0 || (s[len] != '=' && s[len] != '\0'))
-                return 0;
-        return len;
-}
-
 static int add_env(struct cli_exec_args *a, const char *s, char **environ_list, struct errmsg *e) {
-        size_t len = env_name(s);
+        const char *entry;
+        int r = cli_parse_env("exec", s, environ_list, &entry, e);
 
-        if (len == 0)
-                return errmsg_set(e, -EINVAL, "exec: -e '%.80s': expected KEY or KEY=VALUE", s);
-        if (s[len] == '\0') {
-                char **p = environ_list;
-
-                while (*p && (strncmp(*p, s, len) != 0 || (*p)[len] != '='))
-                        p++;
-                /* A variable that the caller does not have is left out, as docker does. */
-                if (!*p)
-                        return 0;
-                s = *p;
-        }
+        if (r < 0 || !entry)
+                return r;
         if (a->request.n_env >= PROTO_ENV_MAX)
                 return errmsg_set(e, -EINVAL, "exec: more than %d times -e", PROTO_ENV_MAX);
-        env[a->request.n_env++] = s;
-        return 0;
-}
-
-static int set_workdir(struct cli_exec_args *a, const char *s, struct errmsg *e) {
-        if (s[0] != '/' || strlen(s) > PROTO_PATH_MAX)
-                return errmsg_set(e, -EINVAL,
-                                  "exec: -w '%.80s': expected an absolute path of at most %d "
-                                  "bytes",
-                                  s, PROTO_PATH_MAX);
-        a->request.workdir = s;
+        env[a->request.n_env++] = entry;
         return 0;
 }
 
@@ -106,7 +78,8 @@ static int take_option(struct cli_exec_args *a, int id, const char *value, char 
         case OPT_ENV:
                 return add_env(a, value, environ_list, e);
         case OPT_WORKDIR:
-                return set_workdir(a, value, e);
+                a->request.workdir = value;
+                return cli_check_workdir("exec", value, e);
         case OPT_STDIN:
                 a->input = true;
                 return 0;
@@ -115,6 +88,9 @@ static int take_option(struct cli_exec_args *a, int id, const char *value, char 
                 return 0;
         case OPT_TIMEOUT:
                 return cli_parse_time("exec", "--timeout", value, &a->request.timeout_ms, e);
+        case OPT_USER:
+                a->request.user = true;
+                return cli_parse_user("exec", "--user", value, &a->request.uid, &a->request.gid, e);
         case OPT_SCRIPT:
                 a->script = value;
                 return 0;

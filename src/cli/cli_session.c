@@ -1,30 +1,34 @@
-/* session open, list and close: each is one question to the manager, which words the answer. */
+/* session open, list and the others: each is one question to the manager, which words the answer. */
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/cli_ask.h"
-#include "cli/cli_mount.h"
 #include "cli/cli_opts.h"
+#include "cli/cli_session_open.h"
 #include "cli/cli_words.h"
-#include "common/cleanup.h"
 #include "common/exitcode.h"
-#include "common/frame.h"
-#include "common/proto_open.h"
 
 static const char session_help[] =
         "usage: hermes-sandbox session open [OPTION]... [NAME]\n"
         "       hermes-sandbox session list [--all] [--json]\n"
-        "       hermes-sandbox session close [--json] NAME...\n"
+        "       hermes-sandbox session inspect [--json] SESSION\n"
+        "       hermes-sandbox session stop [--grace D] [--json] SESSION...\n"
+        "       hermes-sandbox session start [--json] SESSION...\n"
+        "       hermes-sandbox session close [--json] SESSION...\n"
         "\n"
         "A session keeps one sandbox for commands that share its files and its background jobs:\n"
         "hermes-sandbox exec --session NAME. It is its user's alone. One in which nothing runs for\n"
-        "its time to live is closed. What is closed is thrown away.\n"
+        "its time to live is closed. What is closed is thrown away. SESSION is its name, or the\n"
+        "first digits of its sandbox's id.\n"
         "\n"
-        "open:  prints the session's name; without NAME one is made up.\n"
-        "list:  your sessions.\n"
-        "close: ends all that runs in them, too.\n"
+        "open:    prints the session's name; without NAME one is made up.\n"
+        "list:    your sessions.\n"
+        "inspect: all that is known of one.\n"
+        "stop:    ends all that runs in it, and keeps its files; nothing runs there until start.\n"
+        "close:   ends all that runs in it, and throws it away.\n"
         "\n"
         "options:\n"
         "  --profile P           the sandbox's profile (default: default)\n"
@@ -32,6 +36,12 @@ static const char session_help[] =
         "  --label K=V           shown by list; may be given 32 times\n"
         "  --mount SRC:DST[:ro]  the folder SRC of this machine at DST in the sandbox, if the\n"
         "                        administrator allows it; commands then run as you\n"
+        "  -e, --env K[=V]       a variable of every command in it\n"
+        "  -w, --workdir DIR     where its commands start\n"
+        "  -u, --user UID:GID    whose its commands are: your own ids, or what the profile lists\n"
+        "  --memory S, --cpus N, --pids-limit N, --shm-size S, --tmpfs PATH=S, --no-network\n"
+        "                        less than the profile gives; more is not to be had\n"
+        "  --grace D             what stop waits between TERM and KILL (default: the profile's)\n"
         "  --all                 of every user, for root\n"
         "  --json                JSON in place of text\n"
         "\n"
@@ -41,21 +51,12 @@ static const char session_help[] =
         "examples:\n"
         "  hermes-sandbox session open work --ttl 2h --label task=42\n"
         "  hermes-sandbox exec --session work 'cd /tmp && tar x' <src.tar -i\n"
-        "  hermes-sandbox session open build --mount ~/src:/src:ro\n"
+        "  hermes-sandbox session open build --mount ~/src:/src:ro --memory 64m\n"
         "  hermes-sandbox session list\n"
+        "  hermes-sandbox session stop work\n"
         "  hermes-sandbox session close work\n";
 
-enum { OPT_HELP, OPT_PROFILE, OPT_TTL, OPT_LABEL, OPT_MOUNT, OPT_ALL, OPT_JSON };
-
-static const struct cli_opt open_opts[] = {
-        { "help", 'h', false, OPT_HELP },
-        { "profile", 0, true, OPT_PROFILE },
-        { "ttl", 0, true, OPT_TTL },
-        { "label", 0, true, OPT_LABEL },
-        { "mount", 0, true, OPT_MOUNT },
-        { "json", 0, false, OPT_JSON },
-        { .name = "" },
-};
+enum { OPT_HELP, OPT_ALL, OPT_GRACE, OPT_JSON };
 
 static const struct cli_opt list_opts[] = {
         { "help", 'h', false, OPT_HELP },
@@ -64,7 +65,14 @@ static const struct cli_opt list_opts[] = {
         { .name = "" },
 };
 
-static const struct cli_opt close_opts[] = {
+static const struct cli_opt stop_opts[] = {
+        { "help", 'h', false, OPT_HELP },
+        { "grace", 0, true, OPT_GRACE },
+        { "json", 0, false, OPT_JSON },
+        { .name = "" },
+};
+
+static const struct cli_opt plain_opts[] = {
         { "help", 'h', false, OPT_HELP },
         { "json", 0, false, OPT_JSON },
         { .name = "" },
@@ -73,37 +81,22 @@ static const struct cli_opt close_opts[] = {
 struct words {
         bool help;
         struct ask ask;
-        struct open_request open;
-        struct cli_mounts mounts;
         int n_names;
         char **names;
 };
 
 static int take_option(struct words *w, const char *what, int id, const char *value, struct errmsg *e) {
-        struct open_request *a = &w->open;
-
         switch (id) {
         case OPT_HELP:
                 w->help = true;
                 return 0;
-        case OPT_PROFILE:
-                a->profile = value;
-                return cli_check_profile(what, value, e);
-        case OPT_TTL:
-                return cli_parse_time(what, "--ttl", value, &a->ttl_ms, e);
-        case OPT_LABEL:
-                if (a->n_labels == PROTO_LABELS_MAX)
-                        return errmsg_set(e, -EINVAL, "%s: more than %d times --label", what,
-                                          PROTO_LABELS_MAX);
-                a->labels[a->n_labels++] = value;
-                return cli_check_label(what, value, e);
-        case OPT_MOUNT:
-                return cli_mounts_add(&w->mounts, what, value, e);
         case OPT_ALL:
                 w->ask.all = true;
                 return 0;
+        case OPT_GRACE:
+                return cli_parse_time(what, "--grace", value, &w->ask.grace_ms, e);
         default:
-                a->form = w->ask.form = ANSWER_JSON;
+                w->ask.form = ANSWER_JSON;
                 return 0;
         }
 }
@@ -134,30 +127,9 @@ static int parse(struct words *w, const char *what, const struct cli_opt *opts, 
         return 0;
 }
 
-static int run_open(const struct cli *c, struct words *w, struct errmsg *e) {
-        static uint8_t payload[FRAME_PAYLOAD_MAX];
-        _cleanup_fd_ int fd = -1;
-        ssize_t len;
-        int r;
-
-        w->open.name = w->n_names > 0 ? w->names[0] : "";
-        if (w->mounts.n > 0) {
-                r = cli_mounts_open(&w->mounts, "session open", &fd, e);
-                if (r != 0)
-                        return r;
-        }
-        w->open.mounts = fd >= 0;
-        len = open_request_encode(&w->open, payload, sizeof(payload));
-        if (len < 0)
-                return errmsg_set(e, EXIT_USAGE, "session open: the request is longer than %zu bytes",
-                                  sizeof(payload));
-        return cli_ask_frame(c, FRAME_OPEN, payload, (size_t)len, fd, cli_take_say, NULL, e);
-}
-
-static int run_close(const struct cli *c, struct words *w, struct errmsg *e) {
+static int run_each(const struct cli *c, struct words *w, struct errmsg *e) {
         int first = 0;
 
-        w->ask.op = ASK_SESSION_CLOSE;
         for (int i = 0; i < w->n_names; i++) {
                 int r;
 
@@ -170,19 +142,21 @@ static int run_close(const struct cli *c, struct words *w, struct errmsg *e) {
 }
 
 static int run_list(const struct cli *c, struct words *w, struct errmsg *e) {
-        w->ask.op = ASK_SESSION_LIST;
         return cli_ask(c, &w->ask, cli_take_say, NULL, e);
 }
 
 static const struct verb {
         const char *name, *what;
+        uint16_t op;
         const struct cli_opt *opts;
         int (*run)(const struct cli *c, struct words *w, struct errmsg *e);
         int min, max; /* names */
 } verbs[] = {
-        { "open", "session open", open_opts, run_open, 0, 1 },
-        { "list", "session list", list_opts, run_list, 0, 0 },
-        { "close", "session close", close_opts, run_close, 1, INT_MAX },
+        { "list", "session list", ASK_SESSION_LIST, list_opts, run_list, 0, 0 },
+        { "inspect", "session inspect", ASK_SESSION_INFO, plain_opts, run_each, 1, 1 },
+        { "stop", "session stop", ASK_SESSION_STOP, stop_opts, run_each, 1, INT_MAX },
+        { "start", "session start", ASK_SESSION_START, plain_opts, run_each, 1, INT_MAX },
+        { "close", "session close", ASK_SESSION_CLOSE, plain_opts, run_each, 1, INT_MAX },
         { 0 },
 };
 
@@ -196,16 +170,33 @@ static int check_count(const struct verb *v, const struct words *w, struct errms
         return 0;
 }
 
+static int run_open(const struct cli *c, int argc, char **argv) {
+        static struct cli_session_open o;
+        struct errmsg e;
+        int r = cli_session_open_parse(&o, argc, argv, environ, &e);
+
+        if (r == 0 && o.help)
+                return cli_say(session_help);
+        r = r < 0 ? EXIT_USAGE : cli_session_open_run(c, &o, &e);
+        if (r != 0 && e.text[0] != '\0')
+                cli_error("%s", e.text);
+        return r;
+}
+
 static int run_session(const struct cli *c, int argc, char **argv) {
         const struct verb *v = verbs;
         struct words w = { 0 };
         struct errmsg e;
         int r;
 
+        if (argc > 1 && strcmp(argv[1], "open") == 0)
+                return run_open(c, argc - 1, argv + 1);
         while (argc > 1 && v->name && strcmp(v->name, argv[1]) != 0)
                 v++;
         if (argc < 2 || !v->name) {
-                cli_error("session: expected open, list or close: see hermes-sandbox session --help");
+                cli_error(
+                        "session: expected open, list, inspect, stop, start or close: see hermes-sandbox "
+                        "session --help");
                 return EXIT_USAGE;
         }
         r = parse(&w, v->what, v->opts, argc - 1, argv + 1, &e);
@@ -213,6 +204,7 @@ static int run_session(const struct cli *c, int argc, char **argv) {
                 return cli_say(session_help);
         if (r == 0)
                 r = check_count(v, &w, &e);
+        w.ask.op = v->op;
         r = r < 0 ? EXIT_USAGE : v->run(c, &w, &e);
         if (r != 0 && e.text[0] != '\0')
                 cli_error("%s", e.text);
@@ -222,7 +214,7 @@ static int run_session(const struct cli *c, int argc, char **argv) {
 const struct cli_command cli_session_command = {
         .name = "session",
         .group = CLI_SESSIONS,
-        .summary = "open, list and close sessions",
+        .summary = "open, list, stop, start and close sessions",
         .help = session_help,
         .run = run_session,
 };

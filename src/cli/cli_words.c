@@ -104,3 +104,134 @@ int cli_parse_time(const char *what, const char *option, const char *s, uint64_t
                         option, s);
         return 0;
 }
+
+/* A whole number of at most 10 digits at the front of @s; *end is behind it. False: there is none. */
+static bool digits(const char *s, uint64_t *ret, const char **end) {
+        size_t n = strspn(s, "0123456789");
+        uint64_t v = 0;
+
+        if (n == 0 || n > 10)
+                return false;
+        for (size_t i = 0; i < n; i++)
+                v = v * 10 + (uint64_t)(s[i] - '0');
+        *ret = v;
+        *end = s + n;
+        return true;
+}
+
+int cli_parse_size(const char *what, const char *option, const char *s, uint64_t *ret_bytes,
+                   struct errmsg *e) {
+        static const char units[] = "kmgt";
+        unsigned shift = 0;
+        const char *end;
+        uint64_t n;
+
+        if (digits(s, &n, &end)) {
+                const char *unit = *end ? strchr(units, *end | 0x20) : NULL;
+
+                if (unit) {
+                        shift = 10 * (unsigned)(unit - units + 1);
+                        end++;
+                }
+                if (*end == '\0' && n > 0 && n <= UINT64_C(1) << (50 - shift)) {
+                        *ret_bytes = n << shift;
+                        return 0;
+                }
+        }
+        return errmsg_set(e, -EINVAL, "%s: %s '%.80s': expected bytes, such as 512m or 1g", what, option,
+                          s);
+}
+
+int cli_parse_cpus(const char *what, const char *option, const char *s, uint64_t *ret_nano,
+                   struct errmsg *e) {
+        uint64_t whole = 0, nano = 0, unit = 1000000000;
+        const char *p = s;
+        bool good = digits(s, &whole, &p) || *s == '.';
+
+        if (good && *p == '.')
+                for (p++; *p >= '0' && *p <= '9' && unit > 1; p++) {
+                        unit /= 10;
+                        nano += unit * (uint64_t)(*p - '0');
+                }
+        if (good && *p == '\0' && whole <= 1024 && whole * 1000000000 + nano > 0) {
+                *ret_nano = whole * 1000000000 + nano;
+                return 0;
+        }
+        return errmsg_set(e, -EINVAL, "%s: %s '%.80s': expected a number of CPUs, such as 0.5 or 2",
+                          what, option, s);
+}
+
+int cli_parse_count(const char *what, const char *option, const char *s, uint32_t max, uint32_t *ret,
+                    struct errmsg *e) {
+        const char *end;
+        uint64_t n;
+
+        if (!digits(s, &n, &end) || *end || n == 0 || n > max)
+                return errmsg_set(e, -EINVAL, "%s: %s '%.80s': expected a whole number of 1 to %u", what,
+                                  option, s, max);
+        *ret = (uint32_t)n;
+        return 0;
+}
+
+int cli_parse_user(const char *what, const char *option, const char *s, uint32_t *ret_uid,
+                   uint32_t *ret_gid, struct errmsg *e) {
+        uint64_t uid = 0, gid = UINT32_MAX;
+        const char *end = s;
+        bool good = strncmp(s, "root", 4) == 0 || digits(s, &uid, &end);
+
+        if (good && end == s)
+                end = s + 4;
+        if (good && *end == ':') {
+                const char *group = end + 1;
+
+                if (strcmp(group, "root") == 0) {
+                        gid = 0;
+                        end = group + 4;
+                } else
+                        good = digits(group, &gid, &end) && gid < UINT32_MAX;
+        }
+        if (!good || *end || uid >= UINT32_MAX)
+                return errmsg_set(
+                        e, -EINVAL,
+                        "%s: %s '%.80s': expected UID or UID:GID in numbers, or root: names are the image's",
+                        what, option, s);
+        *ret_uid = (uint32_t)uid;
+        *ret_gid = (uint32_t)gid;
+        return 0;
+}
+
+/* Length of the name at the front of @s, 0 when it is none. Wider than the shell's rule, as real programs read names
+ * such as npm_config_a-b. */
+static size_t env_name(const char *s) {
+        static const char chars[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789.-";
+        size_t len = strspn(s, chars);
+
+        if (len == 0 || strspn(s, chars + 53) > 0 || (s[len] != '=' && s[len] != '\0'))
+                return 0;
+        return len;
+}
+
+int cli_parse_env(const char *what, const char *s, char **environ_list, const char **ret,
+                  struct errmsg *e) {
+        size_t len = env_name(s);
+        char **p = environ_list;
+
+        if (len == 0)
+                return errmsg_set(e, -EINVAL, "%s: -e '%.80s': expected KEY or KEY=VALUE", what, s);
+        *ret = s;
+        if (s[len] != '\0')
+                return 0;
+        while (*p && (strncmp(*p, s, len) != 0 || (*p)[len] != '='))
+                p++;
+        /* A variable that the caller does not have is left out, as docker does. */
+        *ret = *p;
+        return 0;
+}
+
+int cli_check_workdir(const char *what, const char *s, struct errmsg *e) {
+        if (s[0] != '/' || strlen(s) > PROTO_PATH_MAX)
+                return errmsg_set(e, -EINVAL,
+                                  "%s: -w '%.80s': expected an absolute path of at most %d bytes", what,
+                                  s, PROTO_PATH_MAX);
+        return 0;
+}

@@ -13,12 +13,12 @@
 #define ENGINE_PROFILE_MAX 64      /* bytes of a profile's name */
 #define ENGINE_STATUS_MAX 32       /* bytes of a container's state: created, running, exited, … */
 #define ENGINE_IMAGE_ID_MAX 128
-#define ENGINE_DIGEST_MAX 384 /* bytes of NAME@sha256:… */
-#define ENGINE_CREATED_MAX 40 /* bytes of a time as the engine says it */
+#define ENGINE_DIGEST_MAX 384      /* bytes of NAME@sha256:… */
+#define ENGINE_CREATED_MAX 40      /* bytes of a time as the engine says it */
 #define ENGINE_ENTRYPOINT_MAX 1024 /* bytes of its JSON */
-#define ENGINE_LAYER_MAX 32   /* bytes of a layer's short id */
-#define ENGINE_TEXT_MAX 1024  /* bytes of FAILED, PROGRESS and STATE; a longer one is cut */
-#define ENGINE_INFO_MAX 8000  /* bytes of INFO_IS */
+#define ENGINE_LAYER_MAX 32        /* bytes of a layer's short id */
+#define ENGINE_TEXT_MAX 1024       /* bytes of FAILED, PROGRESS and STATE; a longer one is cut */
+#define ENGINE_INFO_MAX 8000       /* bytes of INFO_IS */
 
 /* An exit code that nobody has seen: the container was gone when the broker looked. */
 #define ENGINE_EXIT_UNKNOWN UINT32_MAX

@@ -49,7 +49,8 @@ enum hello_role {
         HELLO_CLIENT = 1,
         HELLO_MANAGER = 2,
         HELLO_AGENT = 3,
-        HELLO_GATEWAY = 4, /* a client that speaks for the holder of an ssh key: the gateway's account alone */
+        HELLO_GATEWAY =
+                4, /* a client that speaks for the holder of an ssh key: the gateway's account alone */
 };
 
 struct hello {
@@ -71,17 +72,17 @@ struct exec_request {
         bool detach;    /* in a session alone: STARTED is the answer, nobody waits for the end */
         bool tty;       /* on a terminal of its own, of rows and cols; stdout has all output */
         bool files;     /* args are for the agent's own file tool (agent/files.h), not a program's */
-        bool user;      /* as uid:gid, which the profile must list, or which are its own, or the session's */
-        uint32_t uid, gid;        /* 0 without user; gid UINT32_MAX: the one that goes with that uid */
-        uint64_t timeout_ms;      /* 0: the profile's; with detach or tty: none */
-        uint16_t rows, cols;      /* 0 without tty */
-        const char *profile;      /* "": the default; in a session that exists: its own, or refused */
-        const char *workdir;      /* "": the profile's; else absolute */
-        const char *session;      /* "": one-shot; else its name, or the first digits of its sandbox's id */
-        uint32_t n_args;          /* 1 … PROTO_ARGS_MAX */
-        uint32_t n_env;           /* 0 … PROTO_ENV_MAX */
-        const char **args;        /* for encode */
-        const char **env;         /* for encode: "KEY=VALUE" */
+        bool user; /* as uid:gid, which the profile must list, or which are its own, or the session's */
+        uint32_t uid, gid;   /* 0 without user; gid UINT32_MAX: the one that goes with that uid */
+        uint64_t timeout_ms; /* 0: the profile's; with detach or tty: none */
+        uint16_t rows, cols; /* 0 without tty */
+        const char *profile; /* "": the default; in a session that exists: its own, or refused */
+        const char *workdir; /* "": the profile's; else absolute */
+        const char *session; /* "": one-shot; else its name, or the first digits of its sandbox's id */
+        uint32_t n_args;     /* 1 … PROTO_ARGS_MAX */
+        uint32_t n_env;      /* 0 … PROTO_ENV_MAX */
+        const char **args;   /* for encode */
+        const char **env;    /* for encode: "KEY=VALUE" */
         const uint8_t *args_wire; /* after decode: n_args strings, then n_env: see exec_string() */
         size_t strings_len;
 };
@@ -229,10 +230,11 @@ enum reject_reason {
         REJECT_NO_SESSION = 1, /* none of that name or id is the caller's */
         REJECT_STOPPED = 2,    /* the session is stopped */
         REJECT_NAME_TAKEN = 3,
-        REJECT_AMBIGUOUS = 4,   /* several ids begin so */
-        REJECT_NO_PROFILE = 5,  /* no such profile in the config */
-        REJECT_OTHER_IMAGE = 6, /* the profile has another image; the message ends in its name, in quotes */
-        REJECT_NO_USER = 7,     /* commands may not run as that user there */
+        REJECT_AMBIGUOUS = 4,  /* several ids begin so */
+        REJECT_NO_PROFILE = 5, /* no such profile in the config */
+        REJECT_OTHER_IMAGE =
+                6,          /* the profile has another image; the message ends in its name, in quotes */
+        REJECT_NO_USER = 7, /* commands may not run as that user there */
 };
 
 /* REJECT, manager -> client: the request was refused; no command ran. */

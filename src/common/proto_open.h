@@ -7,7 +7,7 @@
 #include "common/narrow.h"
 #include "common/proto_session.h"
 
-#define PROTO_IMAGE_MAX 384      /* bytes of an image's name, with a digest or without */
+#define PROTO_IMAGE_MAX 384       /* bytes of an image's name, with a digest or without */
 #define PROTO_ENTRYPOINT_MAX 1024 /* bytes of JSON */
 
 /* OPEN, client -> manager: a session. Answered by ANSWER, in the form asked for (ANSWER_RECORDS: one session_info), or by
@@ -28,8 +28,8 @@ struct open_request {
         const uint8_t *env_wire;              /* after decode: n_env strings */
         size_t env_len;
 };
-#define PROTO_OPEN_ENV_MAX 256         /* variables */
-#define PROTO_OPEN_ENV_BYTES 32768     /* of all of them, as strings on the wire */
+#define PROTO_OPEN_ENV_MAX 256     /* variables */
+#define PROTO_OPEN_ENV_BYTES 32768 /* of all of them, as strings on the wire */
 ssize_t open_request_encode(const struct open_request *r, void *buf, size_t cap);
 int open_request_decode(const void *buf, size_t len, struct open_request *ret);
 

@@ -28,16 +28,18 @@ enum ask_op {
         ASK_IMAGE_PULL =
                 10, /* labels: of which profiles ("profile=NAME"; none: of all that the caller may use) */
         ASK_IMAGE_VERIFY = 11, /* labels: of which profiles; none: of all */
-        ASK_SESSION_STOP = 12,  /* name; grace_ms from TERM to KILL: answered once nothing runs any more */
+        ASK_SESSION_STOP =
+                12, /* name; grace_ms from TERM to KILL: answered once nothing runs any more */
         ASK_SESSION_START = 13, /* name: one that is stopped, or that runs already */
         ASK_SESSION_INFO = 14,  /* name */
 };
 
 /* What an answer is. The numbers are on the wire and in no case reused. */
 enum answer_form {
-        ANSWER_TEXT = 0,    /* for people */
+        ANSWER_TEXT = 0, /* for people */
         ANSWER_JSON = 1,
-        ANSWER_RECORDS = 2, /* proto_open.h; of ASK_SESSION_LIST, ASK_SESSION_INFO, ASK_IMAGE_LIST and OPEN */
+        ANSWER_RECORDS =
+                2, /* proto_open.h; of ASK_SESSION_LIST, ASK_SESSION_INFO, ASK_IMAGE_LIST and OPEN */
         ANSWER_FORMS = 3,
 };
 #define PROTO_LABELS_MAX 32
@@ -45,12 +47,12 @@ enum answer_form {
 
 /* ASK, client -> manager. */
 struct ask {
-        uint16_t op;    /* enum ask_op */
-        uint8_t form;   /* enum answer_form */
-        bool all;       /* of every user: root's alone */
-        uint8_t signal; /* 0 … 64 */
-        const char *name;                     /* at most PROTO_NAME_MAX bytes */
-        const char *profile;                  /* "": the default */
+        uint16_t op;         /* enum ask_op */
+        uint8_t form;        /* enum answer_form */
+        bool all;            /* of every user: root's alone */
+        uint8_t signal;      /* 0 … 64 */
+        const char *name;    /* at most PROTO_NAME_MAX bytes */
+        const char *profile; /* "": the default */
         uint64_t grace_ms;
         uint32_t n_labels;                    /* at most PROTO_LABELS_MAX */
         const char *labels[PROTO_LABELS_MAX]; /* "KEY=VALUE", at most PROTO_LABEL_MAX bytes each */

@@ -100,7 +100,7 @@ static void test_bad_managers(void **state) {
 }
 
 static void m_reject(struct peer *p) {
-        struct reject r = { 77, "not you:\x1b[31m no" };
+        struct reject r = { 77, REJECT_OTHER, "not you:\x1b[31m no" };
         uint8_t buf[256];
 
         take_request(p);

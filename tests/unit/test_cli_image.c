@@ -23,7 +23,7 @@ static void m_list(struct peer *p) {
 
 /* put_reject() of the rig says HELLO, too. */
 static void put_bare_reject(struct peer *p, uint8_t code, const char *line) {
-        struct reject r = { code, line };
+        struct reject r = { code, REJECT_OTHER, line };
         uint8_t buf[2048];
 
         put(p, FRAME_REJECT, 1, buf, (size_t)reject_encode(&r, buf, sizeof(buf)));

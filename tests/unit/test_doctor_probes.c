@@ -110,7 +110,7 @@ static void manager_answers(void **state) {
 }
 
 static void manager_refuses(void **state) {
-        struct reject r = { EXIT_NOT_ALLOWED, "not you" };
+        struct reject r = { EXIT_NOT_ALLOWED, REJECT_OTHER, "not you" };
         uint8_t buf[128];
         json_t *status;
         ssize_t n;

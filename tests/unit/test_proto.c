@@ -118,6 +118,15 @@ static void exec_request_refused(void **state) {
 
         (void)state;
         assert_int_equal(takes(&r), 0);
+        r.uid = 5; /* of nobody */
+        assert_int_equal(takes(&r), -EPROTO);
+        r.user = true;
+        r.gid = UINT32_MAX;
+        assert_int_equal(takes(&r), 0);
+        r.uid = UINT32_MAX;
+        assert_int_equal(takes(&r), -EPROTO);
+        r.user = false;
+        r.uid = r.gid = 0;
         r.shell = true; /* of two arguments */
         assert_int_equal(takes(&r), -EPROTO);
         r.n_args = 1;
@@ -219,6 +228,8 @@ static void exec_order(void **state) {
         struct exec_order o = { .use_stdin = true,
                                 .one_shot = true,
                                 .scrub = true,
+                                .uid = 1000,
+                                .gid = 100,
                                 .exec_id = "0123456789abcdef",
                                 .timeout_ms = 1000,
                                 .grace_ms = 200,
@@ -233,6 +244,7 @@ static void exec_order(void **state) {
         refuses_other_lengths(exec_order_decode, n, &g);
         assert_int_equal(exec_order_decode(buf, n, &g), 0);
         assert_true(g.use_stdin && !g.shell && g.one_shot && g.scrub);
+        assert_true(g.uid == 1000 && g.gid == 100);
         assert_int_equal(g.timeout_ms, 1000);
         assert_int_equal(g.grace_ms, 200);
         assert_int_equal(g.output_bytes, 1 << 20);
@@ -452,14 +464,14 @@ static void result(void **state) {
 }
 
 static void reject(void **state) {
-        struct reject r = { 77, "not allowed" }, g;
+        struct reject r = { 77, REJECT_NO_USER, "not allowed" }, g;
         ssize_t n = reject_encode(&r, buf, sizeof(buf));
 
         (void)state;
         needs_room(reject_encode, &r, n);
         refuses_other_lengths(reject_decode, n, &g);
         assert_int_equal(reject_decode(buf, (size_t)n, &g), 0);
-        assert_int_equal(g.exit_code, 77);
+        assert_true(g.exit_code == 77 && g.reason == REJECT_NO_USER);
         assert_string_equal(g.message, "not allowed");
         buf[0] = 0; /* a refusal is no success */
         assert_int_equal(reject_decode(buf, (size_t)n, &g), -EPROTO);
@@ -493,12 +505,11 @@ static void resize(void **state) {
 }
 
 static void ask(void **state) {
-        struct ask a = { .op = ASK_SESSION_OPEN,
-                         .json = true,
-                         .mounts = true,
+        struct ask a = { .op = ASK_SESSION_STOP,
+                         .form = ANSWER_RECORDS,
                          .name = "work",
                          .profile = "dev",
-                         .ttl_ms = 60000,
+                         .grace_ms = 60000,
                          .n_labels = 2,
                          .labels = { "task=1", "empty=" } },
                    g;
@@ -508,10 +519,10 @@ static void ask(void **state) {
         needs_room(ask_encode, &a, n);
         refuses_other_lengths(ask_decode, n, &g);
         assert_int_equal(ask_decode(buf, (size_t)n, &g), 0);
-        assert_true(g.op == ASK_SESSION_OPEN && g.json && !g.all && g.mounts && g.signal == 0);
+        assert_true(g.op == ASK_SESSION_STOP && g.form == ANSWER_RECORDS && !g.all && g.signal == 0);
         assert_string_equal(g.name, "work");
         assert_string_equal(g.profile, "dev");
-        assert_int_equal(g.ttl_ms, 60000);
+        assert_int_equal(g.grace_ms, 60000);
         assert_int_equal(g.n_labels, 2);
         assert_string_equal(g.labels[0], "task=1");
         assert_string_equal(g.labels[1], "empty=");
@@ -520,6 +531,10 @@ static void ask(void **state) {
         assert_int_equal(ask_decode(buf, (size_t)n, &g), -EPROTO);
         a.n_labels = 0;
         a.signal = 65;
+        n = ask_encode(&a, buf, sizeof(buf));
+        assert_int_equal(ask_decode(buf, (size_t)n, &g), -EPROTO);
+        a.signal = 0;
+        a.form = ANSWER_FORMS;
         n = ask_encode(&a, buf, sizeof(buf));
         assert_int_equal(ask_decode(buf, (size_t)n, &g), -EPROTO);
 }
