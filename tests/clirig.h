@@ -25,7 +25,7 @@
 #include "cli/cli.h"
 #include "common/frame.h"
 #include "common/proto.h"
-#include "common/proto_session.h"
+#include "common/proto_open.h"
 #include "common/wire.h"
 
 #define EXEC_ID "0123456789abcdef"
@@ -182,8 +182,18 @@ static inline struct ask take_ask(struct peer *p) {
         take_hello(p);
         must(peer_next(p) && p->f.type == FRAME_ASK && p->f.channel == 1, "no ASK");
         must(ask_decode(p->f.payload, p->f.len, &a) == 0, "bad ASK");
-        must(a.mounts == (p->passed > 0), "a descriptor, or none");
+        must(p->passed == 0, "a descriptor");
         return a;
+}
+
+static inline struct open_request take_open(struct peer *p) {
+        struct open_request r;
+
+        take_hello(p);
+        must(peer_next(p) && p->f.type == FRAME_OPEN && p->f.channel == 1, "no OPEN");
+        must(open_request_decode(p->f.payload, p->f.len, &r) == 0, "bad OPEN");
+        must(r.mounts == (p->passed > 0), "a descriptor, or none");
+        return r;
 }
 
 static inline struct attach take_attach(struct peer *p) {
@@ -396,4 +406,16 @@ static inline int teardown(void **state) {
         (void)state;
         unlink(sock);
         return rmdir(dir);
+}
+
+/* Runs it and expects that. */
+static inline void asked(char **argv, void (*manager)(struct peer *p), int code, const char *out,
+                         const char *err) {
+        struct how h = { .manager = manager, .stdin_fd = null_fd() };
+
+        run(argv, &h, &o);
+        close(h.stdin_fd);
+        assert_exit(&o, code);
+        assert_string_equal(o.out, out);
+        assert_string_equal(o.err, err);
 }

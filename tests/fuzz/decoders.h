@@ -6,7 +6,7 @@
 
 #include "common/frame.h"
 #include "common/proto.h"
-#include "common/proto_session.h"
+#include "common/proto_open.h"
 #include "common/wire.h"
 
 static inline void check(bool ok) {
@@ -154,6 +154,40 @@ static inline void decode_ask(const uint8_t *p, size_t len) {
         check_same(p, len, again, ask_encode(&a, again, sizeof(again)));
 }
 
+static inline void decode_open(const uint8_t *p, size_t len) {
+        static uint8_t again[FRAME_PAYLOAD_MAX];
+        static const char *env[PROTO_OPEN_ENV_MAX];
+        struct open_request r;
+        struct wire_in in;
+
+        if (open_request_decode(p, len, &r) < 0)
+                return;
+        check(strlen(r.name) <= PROTO_NAME_MAX && r.n_labels <= PROTO_LABELS_MAX);
+        check(r.n_env <= PROTO_OPEN_ENV_MAX && r.env_len <= PROTO_OPEN_ENV_BYTES);
+        wire_in_init(&in, r.env_wire, r.env_len);
+        for (uint32_t i = 0; i < r.n_env; i++)
+                env[i] = wire_get_str(&in, PROTO_OPEN_ENV_BYTES);
+        check(wire_in_done(&in));
+        r.env = env;
+        check_same(p, len, again, open_request_encode(&r, again, sizeof(again)));
+}
+
+static inline void decode_records(const uint8_t *p, size_t len) {
+        static uint8_t again[FRAME_PAYLOAD_MAX];
+        const uint8_t *record;
+        size_t record_len;
+
+        while (record_next(&p, &len, &record, &record_len) > 0) {
+                struct session_info s;
+                struct image_info i;
+
+                if (session_info_decode(record, record_len, &s) == 0)
+                        check_same(record, record_len, again, session_info_encode(&s, again, sizeof(again)));
+                if (image_info_decode(record, record_len, &i) == 0)
+                        check_same(record, record_len, again, image_info_encode(&i, again, sizeof(again)));
+        }
+}
+
 static inline void decode_attach(const uint8_t *p, size_t len) {
         uint8_t again[64];
         struct attach_order o;
@@ -197,6 +231,12 @@ static inline void decode(const struct frame *f) {
                 break;
         case FRAME_ASK:
                 decode_ask(f->payload, f->len);
+                break;
+        case FRAME_OPEN:
+                decode_open(f->payload, f->len);
+                break;
+        case FRAME_ANSWER:
+                decode_records(f->payload, f->len);
                 break;
         case FRAME_ATTACH:
                 decode_attach(f->payload, f->len);

@@ -83,7 +83,7 @@ static void test_bad_managers(void **state) {
         simple(m_giant, 125, "",
                "hermes-sandbox: protocol error: a frame from the manager that makes no sense\n");
         simple(m_version, 125, "",
-               "hermes-sandbox: the manager speaks version 9 of the protocol and this program version 2: "
+               "hermes-sandbox: the manager speaks version 9 of the protocol and this program version 3: "
                "install the same release of both and restart the manager\n");
         simple(m_no_hello, 125, "", "hermes-sandbox: protocol error: the manager did not say hello\n");
         simple(m_early_output, 125, "",

@@ -1,47 +1,11 @@
 /* session, ps, kill, stats, metrics, status: one question each, its answer, and managers that answer wrongly. */
 #include "clirig.h"
 
-#include <sys/stat.h>
-
-#include "common/mount_proto.h"
-
-/* Runs it and expects that. */
-static void asked(char **argv, void (*manager)(struct peer *p), int code, const char *out,
-                  const char *err) {
-        struct how h = { .manager = manager, .stdin_fd = null_fd() };
-
-        run(argv, &h, &o);
-        close(h.stdin_fd);
-        assert_exit(&o, code);
-        assert_string_equal(o.out, out);
-        assert_string_equal(o.err, err);
-}
-
 static bool is_ask(const struct ask *a, uint16_t op, const char *name) {
         return a->op == op && strcmp(a->name, name) == 0;
 }
 
 /* --- the questions -------------------------------------------------------------------------- */
-
-static void m_open(struct peer *p) {
-        struct ask a = take_ask(p);
-
-        must(is_ask(&a, ASK_SESSION_OPEN, "work") && strcmp(a.profile, "dev") == 0 &&
-                     a.ttl_ms == 7200000,
-             "open");
-        must(a.n_labels == 2 && strcmp(a.labels[0], "task=4=2") == 0 && strcmp(a.labels[1], "x=") == 0,
-             "labels");
-        must(!a.json && !a.all && a.signal == 0, "more");
-        put_answer(p, "work\n");
-}
-
-static void m_open_any(struct peer *p) {
-        struct ask a = take_ask(p);
-
-        must(is_ask(&a, ASK_SESSION_OPEN, "") && a.profile[0] == '\0' && a.ttl_ms == 0 && a.json,
-             "open");
-        put_answer(p, "{\"name\":\"s-00112233\"}\n");
-}
 
 static void m_close_two(struct peer *p) {
         struct ask a = take_ask(p);
@@ -57,14 +21,39 @@ static void m_close_two(struct peer *p) {
 static void m_list(struct peer *p) {
         struct ask a = take_ask(p);
 
-        must(is_ask(&a, ASK_SESSION_LIST, "") && a.all && a.json, "list");
+        must(is_ask(&a, ASK_SESSION_LIST, "") && a.all && a.form == ANSWER_JSON, "list");
         put_answer(p, "[]\n");
+}
+
+static void m_stop_two(struct peer *p) {
+        struct ask a = take_ask(p);
+
+        must(is_ask(&a, ASK_SESSION_STOP, "one") && a.grace_ms == 500, "stop");
+        put_answer(p, "");
+        peer_again(p);
+        a = take_ask(p);
+        must(is_ask(&a, ASK_SESSION_STOP, "two") && a.grace_ms == 500, "the second");
+        put_reject(p, 125, "no session two");
+}
+
+static void m_start(struct peer *p) {
+        struct ask a = take_ask(p);
+
+        must(is_ask(&a, ASK_SESSION_START, "0123abc") && a.form == ANSWER_JSON, "start");
+        put_answer(p, "{}\n");
+}
+
+static void m_inspect(struct peer *p) {
+        struct ask a = take_ask(p);
+
+        must(is_ask(&a, ASK_SESSION_INFO, "work"), "inspect");
+        put_answer(p, "name: work\n");
 }
 
 static void m_ps(struct peer *p) {
         struct ask a = take_ask(p);
 
-        must(is_ask(&a, ASK_PS, "work") && a.all && !a.json, "ps");
+        must(is_ask(&a, ASK_PS, "work") && a.all && a.form == ANSWER_TEXT, "ps");
         put_answer(p, "rows\n");
 }
 
@@ -89,27 +78,26 @@ static void m_kill_tree(struct peer *p) {
 static void m_stats(struct peer *p) {
         struct ask a = take_ask(p);
 
-        must(is_ask(&a, ASK_STATS, "") && a.json, "stats");
+        must(is_ask(&a, ASK_STATS, "") && a.form == ANSWER_JSON, "stats");
         put_answer(p, "{}\n");
 }
 
 static void m_metrics(struct peer *p) {
         struct ask a = take_ask(p);
 
-        must(is_ask(&a, ASK_METRICS, "") && !a.json, "metrics");
+        must(is_ask(&a, ASK_METRICS, "") && a.form == ANSWER_TEXT, "metrics");
         put_answer(p, "# EOF\n");
 }
 
 static void test_questions(void **state) {
         (void)state;
-        asked(ARGV(W("session"), W("open"), W("work"), W("--profile=dev"), W("--ttl"), W("2h"),
-                   W("--label"), W("task=4=2"), W("--label=x=")),
-              m_open, 0, "work\n", "");
-        asked(ARGV(W("session"), W("open"), W("--json")), m_open_any, 0, "{\"name\":\"s-00112233\"}\n",
-              "");
         asked(ARGV(W("session"), W("list"), W("--all"), W("--json")), m_list, 0, "[]\n", "");
         asked(ARGV(W("session"), W("close"), W("one"), W("two")), m_close_two, 77, "",
               "hermes-sandbox: session one is not yours\n");
+        asked(ARGV(W("session"), W("stop"), W("--grace=500ms"), W("one"), W("two")), m_stop_two, 125, "",
+              "hermes-sandbox: no session two\n");
+        asked(ARGV(W("session"), W("start"), W("--json"), W("0123abc")), m_start, 0, "{}\n", "");
+        asked(ARGV(W("session"), W("inspect"), W("work")), m_inspect, 0, "name: work\n", "");
         asked(ARGV(W("ps"), W("work"), W("--all")), m_ps, 0, "rows\n", "");
         asked(ARGV(W("kill"), W("-s"), W("SIGINT"), W(EXEC_ID)), m_kill, 0, "", "");
         asked(ARGV(W("kill"), W("-2"), W(EXEC_ID)), m_kill, 0, "", "");
@@ -129,48 +117,16 @@ static void test_refusals(void **state) {
                 const char *line;
         } cases[] = {
                 { { "session" },
-                  "session: expected open, list or close: see hermes-sandbox session --help" },
+                  "session: expected open, list, inspect, stop, start or close: see hermes-sandbox "
+                  "session --help" },
                 { { "session", "shut" },
-                  "session: expected open, list or close: see hermes-sandbox session --help" },
-                { { "session", "open", "a", "b" }, "session open: unexpected argument 'b'" },
-                { { "session", "open", ".a" },
-                  "session open: session '.a': expected a name of 1 to 64 of A-Z a-z 0-9 _ . -, not beginning with "
-                  "- or ." },
-                { { "session", "open", "a b" },
-                  "session open: session 'a b': expected a name of 1 to 64 of A-Z a-z 0-9 _ . -, not beginning with "
-                  "- or ." },
-                { { "session", "open", "" },
-                  "session open: session '': expected a name of 1 to 64 of A-Z a-z 0-9 _ . -, not beginning with - "
-                  "or ." },
-                { { "session", "open", "--ttl", "0" },
-                  "session open: --ttl '0': expected more than 0 and at most a year" },
-                { { "session", "open", "--ttl", "soon" },
-                  "session open: --ttl 'soon': expected a number with ms, s, m, h, d, or plain seconds" },
-                { { "session", "open", "--label", "=x" },
-                  "session open: --label '=x': expected KEY=VALUE of at most 256 bytes" },
-                { { "session", "open", "--label", "x" },
-                  "session open: --label 'x': expected KEY=VALUE of at most 256 bytes" },
-                { { "session", "open", "--all" },
-                  "session open: unknown option --all: see hermes-sandbox session --help" },
-                { { "session", "open", "--mount", "/a" },
-                  "session open: --mount '/a': expected SRC:DST or SRC:DST:ro, DST absolute" },
-                { { "session", "open", "--mount", "/a:b" },
-                  "session open: --mount '/a:b': expected SRC:DST or SRC:DST:ro, DST absolute" },
-                { { "session", "open", "--mount", ":/b" },
-                  "session open: --mount ':/b': expected SRC:DST or SRC:DST:ro, DST absolute" },
-                { { "session", "open", "--mount", "/a:/b:rw" },
-                  "session open: --mount '/a:/b:rw': expected SRC:DST or SRC:DST:ro, DST absolute" },
-                { { "session", "open", "--mount", "/:/b/../c" },
-                  "session open: --mount: /b/../c has an empty, \".\" or \"..\" component" },
-                { { "session", "open", "--mount", "/nonexistent:/b" },
-                  "session open: --mount /nonexistent: No such file or directory" },
-                { { "session", "open", "--mount", "/etc/passwd:/b" },
-                  "session open: --mount /etc/passwd: Not a directory" },
-                { { "session", "open", "--mount", "/proc/self/root:/b" },
-                  "session open: --mount /proc/self/root: a symbolic link stands in its path: give the path that "
-                  "realpath prints" },
+                  "session: expected open, list, inspect, stop, start or close: see hermes-sandbox "
+                  "session --help" },
                 { { "session", "close" },
                   "session close: no name given: see hermes-sandbox session --help" },
+                { { "session", "stop", "--grace=soon", "a" },
+                  "session stop: --grace 'soon': expected a number with ms, s, m, h, d, or plain seconds" },
+                { { "session", "inspect", "a", "b" }, "session inspect: unexpected argument 'b'" },
                 { { "session", "list", "a" }, "session list: unexpected argument 'a'" },
                 { { "ps", "a", "b" }, "ps: unexpected argument 'b': see hermes-sandbox ps --help" },
                 { { "ps", "-x" }, "ps: unknown option -x: see hermes-sandbox ps --help" },
@@ -353,87 +309,11 @@ static void test_bad_managers(void **state) {
         asked(ARGV(W("ps"), W("--json")), NULL, 69, "", o.err);
 }
 
-/* --- mounts ---------------------------------------------------------------------------------- */
-
-static char folder[64];
-
-/* One message with its descriptor, which is that folder's. */
-static void take_mount(int from, struct mount_msg *ret) {
-        static uint8_t buf[MOUNT_MSG_MAX];
-        struct iovec iov = { buf, sizeof(buf) };
-        union {
-                struct cmsghdr h;
-                char space[CMSG_SPACE(sizeof(int))];
-        } control;
-        struct msghdr m = { .msg_iov = &iov,
-                            .msg_iovlen = 1,
-                            .msg_control = &control,
-                            .msg_controllen = sizeof(control) };
-        ssize_t n = recvmsg(from, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-        char link[64], path[256];
-        int fd;
-
-        must(n > 0 && m.msg_controllen > 0, "no message");
-        must(mount_msg_decode(buf, (size_t)n, ret) == 0, "a bad message");
-        memcpy(&fd, CMSG_DATA(&control.h), sizeof(fd));
-        must((fcntl(fd, F_GETFL) & O_PATH) != 0, "the descriptor is more than a place");
-        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-        n = readlink(link, path, sizeof(path) - 1);
-        must(n > 0, "readlink");
-        path[n] = '\0';
-        must(strcmp(path, folder) == 0, "another folder");
-        close(fd);
-}
-
-static void m_mounts(struct peer *p) {
-        struct ask a = take_ask(p);
-        struct ucred cred;
-        socklen_t len = sizeof(cred);
-        struct mount_msg m;
-        char c;
-
-        must(is_ask(&a, ASK_SESSION_OPEN, "") && a.mounts, "open");
-        must(getsockopt(p->passed, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 && cred.uid == getuid() &&
-                     cred.pid != getpid(),
-             "whose pair it is");
-        take_mount(p->passed, &m);
-        must(m.index == 0 && m.total == 2 && strcmp(m.dst, "/a") == 0 && !m.read_only, "the first");
-        take_mount(p->passed, &m);
-        must(m.index == 1 && m.total == 2 && strcmp(m.dst, "/b c") == 0 && m.read_only, "the second");
-        must(recv(p->passed, &c, 1, MSG_DONTWAIT) == 0, "more than that");
-        put_answer(p, "s-1\n");
-}
-
-static void test_mounts(void **state) {
-        char first[128], second[128], link[128], path[80];
-        static char line[400];
-
-        (void)state;
-        /* A colon may stand in it. */
-        snprintf(folder, sizeof(folder), "%s/x:y", dir);
-        assert_int_equal(mkdir(folder, 0700), 0);
-        snprintf(first, sizeof(first), "%s:/a", folder);
-        snprintf(second, sizeof(second), "--mount=%s:/b c:ro", folder);
-        asked(ARGV(W("session"), W("open"), W("--mount"), first, second), m_mounts, 0, "s-1\n", "");
-
-        snprintf(path, sizeof(path), "%s/link", dir);
-        assert_int_equal(symlink(folder, path), 0);
-        snprintf(link, sizeof(link), "%s:/a", path);
-        snprintf(
-                line, sizeof(line),
-                "hermes-sandbox: session open: --mount %s: a symbolic link stands in its path: give the path that "
-                "realpath prints\n",
-                path);
-        asked(ARGV(W("session"), W("open"), W("--mount"), link), NULL, 64, "", line);
-        unlink(path);
-        rmdir(folder);
-}
-
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_questions),    cmocka_unit_test(test_refusals),
                 cmocka_unit_test(test_harmless),     cmocka_unit_test(test_pieces),
-                cmocka_unit_test(test_bad_managers), cmocka_unit_test(test_mounts),
+                cmocka_unit_test(test_bad_managers),
         };
 
         return cmocka_run_group_tests(tests, setup, teardown);

@@ -46,6 +46,9 @@ static const struct {
         { FRAME_ATTACHED, M | A, 0, 16 },
         { FRAME_HELD, A, 0, 8192 },
         { FRAME_FORGET, M, 0, 0 },
+        { FRAME_OPEN, C, 0, FRAME_PAYLOAD_MAX },
+        { FRAME_HALT, M, 0, 4 },
+        { FRAME_HALTED, A, 0, 4 },
 };
 
 static uint8_t buf[FRAME_MAX + 1];

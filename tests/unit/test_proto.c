@@ -48,7 +48,9 @@ static void hello(void **state) {
         assert_string_equal(g.text, "key=value\n");
         buf[2] = 0;
         assert_int_equal(hello_decode(buf, (size_t)n, &g), -EPROTO);
-        buf[2] = 4;
+        buf[2] = HELLO_GATEWAY;
+        assert_int_equal(hello_decode(buf, (size_t)n, &g), 0);
+        buf[2] = HELLO_GATEWAY + 1;
         assert_int_equal(hello_decode(buf, (size_t)n, &g), -EPROTO);
         memset(text, 'x', 4001);
         text[4001] = '\0';
