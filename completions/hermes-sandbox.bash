@@ -38,7 +38,8 @@ _hermes_sandbox_value() {
 	--user | --account) mapfile -t COMPREPLY < <(compgen -u -- "$2") ;;
 	--since | --until) mapfile -t COMPREPLY < <(compgen -W 'today yesterday' -- "$2") ;;
 	-e | --env) mapfile -t COMPREPLY < <(compgen -v -- "$2") ;;
-	-w | --workdir | --timeout | --exec | --ttl | --label | --max-size) COMPREPLY=() ;;
+	-w | --workdir | --timeout | --exec | --ttl | --label | --max-size | --grace) COMPREPLY=() ;;
+	-u | --memory | --cpus | --pids-limit | --shm-size | --tmpfs) COMPREPLY=() ;;
 	*) return 1 ;;
 	esac
 	case $1 in --socket | --script | --log | --trail | --manager | --pid-file | --engine-socket | --config-dir | --root | --tmp | --cache) compopt -o filenames 2>/dev/null ;; esac
@@ -50,14 +51,21 @@ _hermes_sandbox_options() {
 	'') echo '--help -h --version --socket' ;;
 	exec)
 		echo '--help -h --profile --session --open -d --detach -e --env -w --workdir -i --stdin -t --tty --script'
-		echo '--timeout --json'
+		echo '--timeout -u --user --json'
 		;;
 	session)
 		case $2 in
-		open) echo '--help -h --profile --ttl --label --mount --json' ;;
+		open)
+			echo '--help -h --profile --ttl --label --mount -e --env -w --workdir -u --user --memory --cpus'
+			echo '--pids-limit --shm-size --tmpfs --no-network --json'
+			;;
 		list) echo '--help -h --all --json' ;;
-		close) echo '--help -h --json' ;;
-		*) echo '--help -h --profile --ttl --label --mount --all --json' ;;
+		stop) echo '--help -h --grace --json' ;;
+		start | close | inspect) echo '--help -h --json' ;;
+		*)
+			echo '--help -h --profile --ttl --label --mount -e --env -w --workdir -u --user --memory --cpus'
+			echo '--pids-limit --shm-size --tmpfs --no-network --grace --all --json'
+			;;
 		esac
 		;;
 	ps) echo '--help -h --all --json' ;;
@@ -174,8 +182,8 @@ _hermes_sandbox() {
 		;;
 	session)
 		if [[ $operand -eq 0 || $operand -eq $COMP_CWORD ]]; then
-			mapfile -t COMPREPLY < <(compgen -W 'open list close' -- "$cur")
-		elif [[ ${COMP_WORDS[operand]} == close ]]; then
+			mapfile -t COMPREPLY < <(compgen -W 'open list inspect stop start close' -- "$cur")
+		elif [[ ${COMP_WORDS[operand]} =~ ^(inspect|stop|start|close)$ ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "$(_hermes_sandbox_sessions)" -- "$cur")
 		fi
 		;;

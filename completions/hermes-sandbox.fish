@@ -55,7 +55,7 @@ function __hermes_sandbox_operands
             set -e words[1]
             break
         end
-        contains -- $words[1] --profile --session -e --env -w --workdir --script --timeout; and set -e words[1]
+        contains -- $words[1] --profile --session -e --env -w --workdir --script --timeout -u --user; and set -e words[1]
         set -e words[1]
     end
     set -q words[1]; or return 1
@@ -72,7 +72,7 @@ complete -c hermes-sandbox -s h -l help -d 'help' -n '__hermes_sandbox_bare; or 
 complete -c hermes-sandbox -n __hermes_sandbox_bare -l version -d 'print the version'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -l socket -rF -d 'socket of the manager'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a exec -d 'run a command in a sandbox'
-complete -c hermes-sandbox -n __hermes_sandbox_bare -a session -d 'open, list and close sessions'
+complete -c hermes-sandbox -n __hermes_sandbox_bare -a session -d 'open, list, stop, start and close sessions'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a ps -d 'your commands: what runs, and what has ended'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a attach -d 'output and end of a detached command'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a wait -d 'wait for the end of detached commands'
@@ -106,6 +106,7 @@ complete -c hermes-sandbox -n '__hermes_sandbox_is exec' -s w -l workdir -x -d '
 complete -c hermes-sandbox -n '__hermes_sandbox_is exec' -s i -l stdin -d 'pass standard input on'
 complete -c hermes-sandbox -n '__hermes_sandbox_is exec' -l script -rF -d 'the line for sh is in a file'
 complete -c hermes-sandbox -n '__hermes_sandbox_is exec' -l timeout -x -d 'end the command after that time'
+complete -c hermes-sandbox -n '__hermes_sandbox_is exec' -s u -l user -x -d 'as that user, UID[:GID]'
 complete -c hermes-sandbox -n '__hermes_sandbox_is exec' -l json -d 'print one JSON object'
 complete -c hermes-sandbox -n '__hermes_sandbox_is exec' -a '(complete -C (commandline -ct))'
 complete -c hermes-sandbox -n '__hermes_sandbox_operands >/dev/null' -a '(__hermes_sandbox_command)'
@@ -115,21 +116,31 @@ function __hermes_sandbox_verb
     set -l words (__hermes_sandbox_words)
     test "$words[1]" = session; or return 1
     for word in $words[2..]
-        contains -- $word open list close; and begin
+        contains -- $word open list inspect stop start close; and begin
             contains -- $word $argv; and return 0; or return 1
         end
     end
     contains -- none $argv
 end
 
-complete -c hermes-sandbox -n '__hermes_sandbox_verb none' -a 'open list close'
+complete -c hermes-sandbox -n '__hermes_sandbox_verb none' -a 'open list inspect stop start close'
 complete -c hermes-sandbox -n '__hermes_sandbox_verb open none' -l profile -x -a '(__hermes_sandbox_profiles)' -d 'profile of the sandbox'
 complete -c hermes-sandbox -n '__hermes_sandbox_verb open none' -l ttl -x -d 'close it when nothing ran for so long'
 complete -c hermes-sandbox -n '__hermes_sandbox_verb open none' -l label -x -d 'KEY=VALUE, shown by list'
 complete -c hermes-sandbox -n '__hermes_sandbox_verb open none' -l mount -x -a '(__fish_complete_directories)' -d 'SRC:DST[:ro], a folder of this machine'
+complete -c hermes-sandbox -n '__hermes_sandbox_verb open none' -s e -l env -x -a '(set -xn)' -d 'a variable of its commands'
+complete -c hermes-sandbox -n '__hermes_sandbox_verb open none' -s w -l workdir -x -d 'where its commands start'
+complete -c hermes-sandbox -n '__hermes_sandbox_verb open none' -s u -l user -x -d 'UID:GID, whose its commands are'
+complete -c hermes-sandbox -n '__hermes_sandbox_verb open none' -l memory -x -d 'less memory'
+complete -c hermes-sandbox -n '__hermes_sandbox_verb open none' -l cpus -x -d 'less CPU'
+complete -c hermes-sandbox -n '__hermes_sandbox_verb open none' -l pids-limit -x -d 'fewer processes'
+complete -c hermes-sandbox -n '__hermes_sandbox_verb open none' -l shm-size -x -d 'a smaller /dev/shm'
+complete -c hermes-sandbox -n '__hermes_sandbox_verb open none' -l tmpfs -x -d 'PATH=SIZE, a smaller writable place'
+complete -c hermes-sandbox -n '__hermes_sandbox_verb open none' -l no-network -d 'no network'
+complete -c hermes-sandbox -n '__hermes_sandbox_verb stop none' -l grace -x -d 'between TERM and KILL'
 complete -c hermes-sandbox -n '__hermes_sandbox_verb list none' -l all -d 'of every user, for root'
 complete -c hermes-sandbox -n '__hermes_sandbox_is session' -l json -d 'print JSON'
-complete -c hermes-sandbox -n '__hermes_sandbox_verb close' -a '(__hermes_sandbox_sessions)'
+complete -c hermes-sandbox -n '__hermes_sandbox_verb inspect stop start close' -a '(__hermes_sandbox_sessions)'
 
 complete -c hermes-sandbox -n '__hermes_sandbox_is ps' -a '(__hermes_sandbox_sessions)'
 complete -c hermes-sandbox -n '__hermes_sandbox_is ps top' -l all -d 'of every user, for root'
