@@ -8,13 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/narrow.h"
 #include "config/report.h"
 #include "config/schema.h"
 #include "config/units.h"
 
-/* What must stay free of tmpfs and shm: an OOM kill cannot free what a tmpfs holds, so a full one
- * would leave no memory to run anything in. */
-#define HEADROOM (UINT64_C(16) << 20)
 #define ENV_MAX (UINT64_C(128) << 10)
 #define LOG_DIR "/var/log/hermes-sandbox/"
 
@@ -41,7 +39,7 @@ static int complain(struct check *c, const struct config_node *in, const char *c
 static int check_memory(struct check *c, const struct config_profile *p) {
         char limit[CONFIG_UNIT_TEXT], a[CONFIG_UNIT_TEXT], b[CONFIG_UNIT_TEXT];
         char found[160], expected[128];
-        uint64_t tmpfs = 0, room = p->memory_bytes - HEADROOM;
+        uint64_t tmpfs = 0, room = p->memory_bytes - CONFIG_HEADROOM;
 
         config_format_size(p->memory_bytes, limit);
         if (p->memory_reserve_bytes > p->memory_bytes) {
@@ -83,6 +81,18 @@ static int check_pool(struct check *c, const struct config_profile *p) {
         return 0;
 }
 
+/* Inherited it means nothing, said in the same place it is a mistake. */
+static int check_root(struct check *c, const struct config_profile *p) {
+        const struct config_node *reuse = config_node_get(c->own, "reuse");
+
+        if (!reuse || strcmp(reuse->text, config_words_reuse[REUSE_SCRUB]) != 0 ||
+            !config_profile_has_user(p, 0, UINT32_MAX, NULL))
+                return 0;
+        return complain(
+                c, c->own, (const char *[]){ "reuse", NULL }, "scrub where user or users has uid 0",
+                "replace (whoever was root in a sandbox may have changed what the proof looks at)");
+}
+
 static int check_limits(struct check *c, const struct config_profile *p, bool is_pool) {
         static const char *const keys[] = { "timeout", "timeout_max", NULL };
         const struct config_node *own = config_node_get(c->own, "limits");
@@ -119,6 +129,8 @@ static int check_profile(struct check *c, const struct config *config, size_t i)
         r = check_memory(c, p);
         if (r == 0)
                 r = check_pool(c, p);
+        if (r == 0)
+                r = check_root(c, p);
         if (r == 0)
                 r = check_limits(c, p, i == 0);
         return r;

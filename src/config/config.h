@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <linux/capability.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,6 +17,23 @@
 #define CONFIG_PATH "/etc/hermes-sandbox/sandbox.yaml"
 #define CONFIG_DROPIN_DIR "/etc/hermes-sandbox/sandbox.d"
 #define CONFIG_RECIPE 32
+
+/* What must stay free of tmpfs and shm: an OOM kill cannot free what a tmpfs holds, so a full one would leave no memory
+ * to run anything in. */
+#define CONFIG_HEADROOM (UINT64_C(16) << 20)
+/* The smallest of what a sandbox may have. With fewer processes there is no room beside a command for the agent and its
+ * spare children; less than 10^7 the engine takes for none. */
+#define CONFIG_MEMORY_MIN (UINT64_C(16) << 20)
+#define CONFIG_CPU_MIN UINT64_C(10000000)
+#define CONFIG_PIDS_MIN 16u
+#define CONFIG_SHM_MIN (UINT64_C(64) << 10)
+#define CONFIG_TMPFS_MIN UINT64_C(4096)
+
+/* What commands as uid 0 may be given. SETUID and SETGID are not of it: a command that can put its supplementary gid away
+ * is not found again (common/agent_args.h). */
+#define CONFIG_CAPABILITIES                                                                       \
+        (UINT64_C(1) << CAP_CHOWN | UINT64_C(1) << CAP_DAC_OVERRIDE | UINT64_C(1) << CAP_FOWNER | \
+         UINT64_C(1) << CAP_FSETID | UINT64_C(1) << CAP_NET_BIND_SERVICE)
 
 enum reuse { REUSE_REPLACE, REUSE_SCRUB };
 enum on_empty { ON_EMPTY_COLD, ON_EMPTY_WAIT };
@@ -65,20 +83,21 @@ struct config_profile {
         struct config_tmpfs *tmpfs;  /* sorted by path */
         size_t n_tmpfs;
         uint64_t shm_bytes;
-        char *runtime;     /* "": the engine's default */
-        uint32_t uid, gid; /* of commands; 0: root inside, never scrubbed for anybody */
+        char *runtime;             /* "": the engine's default */
+        uint32_t uid, gid;         /* of commands; 0: root inside, never scrubbed for anybody */
         struct config_user *users; /* further ones that a caller may ask for; sorted */
         size_t n_users;            /* at most AGENT_USERS_MAX */
-        uint64_t capabilities;     /* of commands that run as uid 0: bits CAP_X; a subset of CONFIG_CAPABILITIES */
-        char *workdir;     /* absolute */
-        char *home;        /* absolute: HOME of commands */
-        char **env;        /* "KEY=VALUE", NULL-terminated, sorted; for commands */
+        uint64_t
+                capabilities; /* of commands that run as uid 0: bits CAP_X; a subset of CONFIG_CAPABILITIES */
+        char *workdir;        /* absolute */
+        char *home;           /* absolute: HOME of commands */
+        char **env;           /* "KEY=VALUE", NULL-terminated, sorted; for commands */
         struct config_ulimit *ulimits;
         size_t n_ulimits;
 
         /* the policy */
         uint32_t size;       /* warm sandboxes */
-        enum reuse reuse;    /* default scrub */
+        enum reuse reuse;    /* default scrub; always replace where a command can be uid 0 */
         uint32_t max_uses;   /* commands of one sandbox; default 10000; 0: no bound */
         uint64_t max_age_ms; /* of one sandbox; default a day; 0: no bound */
         enum on_empty on_empty;

@@ -11,7 +11,7 @@
 /*
  * Makes *ret the sandbox's own profile: a copy of @p (config_profile_done() frees it) in which each number that @n has is
  * the smaller of the two, a tmpfs and shm that do not fit below a smaller memory limit any more are scaled down with
- * it, and uid and gid are those that @n names. Its recipe stays @p's. Returns 0, or -EINVAL and a line in *e that names
+ * it, and uid and gid are those that @n names, alone where they are not the profile's own. Its recipe stays @p's. Returns 0, or -EINVAL and a line in *e that names
  * flag, value and key: a tmpfs that the profile does not have, numbers under the config's own smallest, uid 0 where neither
  * user nor users has it. (Whether another uid may be had is for the caller to say: see config_profile_has_user().)
  */
@@ -22,4 +22,5 @@ int config_narrow(const struct config_profile *p, const struct narrow *n, struct
 bool config_narrow_changes_nothing(const struct config_profile *p, const struct narrow *n);
 
 /* Is it the profile's user, or among its users? @gid UINT32_MAX: any that goes with @uid; *ret_gid (may be NULL) is it. */
-bool config_profile_has_user(const struct config_profile *p, uint32_t uid, uint32_t gid, uint32_t *ret_gid);
+bool config_profile_has_user(const struct config_profile *p, uint32_t uid, uint32_t gid,
+                             uint32_t *ret_gid);

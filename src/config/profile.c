@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "config/alloc.h"
+#include "config/narrow.h"
 
 static char **strv_new(void) {
         return config_calloc(1, sizeof(char *));
@@ -94,6 +95,9 @@ void config_profile_copy(struct config_profile *dst, const struct config_profile
         for (size_t i = 0; i < src->n_tmpfs; i++)
                 dst->tmpfs[i] = (struct config_tmpfs){ config_strdup(src->tmpfs[i].path),
                                                        src->tmpfs[i].bytes };
+        dst->users = config_calloc(src->n_users, sizeof(*dst->users));
+        for (size_t i = 0; i < src->n_users; i++)
+                dst->users[i] = src->users[i];
         dst->ulimits = config_calloc(src->n_ulimits, sizeof(*dst->ulimits));
         for (size_t i = 0; i < src->n_ulimits; i++)
                 dst->ulimits[i] = (struct config_ulimit){ config_strdup(src->ulimits[i].name),
@@ -107,6 +111,7 @@ void config_profile_done(struct config_profile *p) {
                 free(p->ulimits[i].name);
         free(p->tmpfs);
         free(p->ulimits);
+        free(p->users);
         free(p->name);
         free(p->image);
         free(p->network);
@@ -126,7 +131,27 @@ void config_profile_finish(struct config_profile *p) {
                 p->max_sandboxes = p->size > 2 ? 4 * p->size : 8;
         if (p->limits.queued == 0)
                 p->limits.queued = p->queue_limit > 0 ? p->queue_limit : 1;
+        /* Whoever has been root in it may have changed what the proof looks at. */
+        if (config_profile_has_user(p, 0, UINT32_MAX, NULL))
+                p->reuse = REUSE_REPLACE;
         config_recipe(p);
+}
+
+static int compare_users(const void *a, const void *b) {
+        const struct config_user *x = a, *y = b;
+
+        if (x->uid != y->uid)
+                return x->uid < y->uid ? -1 : 1;
+        return (x->gid > y->gid) - (x->gid < y->gid);
+}
+
+void config_profile_add_user(struct config_profile *p, uint32_t uid, uint32_t gid) {
+        for (size_t i = 0; i < p->n_users; i++)
+                if (p->users[i].uid == uid && p->users[i].gid == gid)
+                        return;
+        p->users = config_grow(p->users, p->n_users + 1, sizeof(*p->users));
+        p->users[p->n_users++] = (struct config_user){ uid, gid };
+        qsort(p->users, p->n_users, sizeof(*p->users), compare_users);
 }
 
 void config_profile_set_tmpfs(struct config_profile *p, const char *path, uint64_t bytes) {

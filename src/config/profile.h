@@ -15,6 +15,8 @@ void config_profile_done(struct config_profile *p);
 /* What follows from other keys where the file does not say it, and the recipe's hash. */
 void config_profile_finish(struct config_profile *p);
 
+/* Adds one of the further users, keeping the order; none twice. */
+void config_profile_add_user(struct config_profile *p, uint32_t uid, uint32_t gid);
 /* Set one entry, keeping the order; @bytes 0 takes the tmpfs away. */
 void config_profile_set_tmpfs(struct config_profile *p, const char *path, uint64_t bytes);
 void config_profile_set_env(struct config_profile *p, const char *key, const char *value);

@@ -48,9 +48,11 @@ CONFIG_READER(socket);    /* char *, a path, unix:// in front allowed */
 CONFIG_READER(paths);     /* char **, normalised */
 CONFIG_READER(accounts);  /* char ** */
 
-CONFIG_READER(user);    /* struct config_profile: uid, gid */
-CONFIG_READER(tmpfs);   /* struct config_profile: tmpfs */
-CONFIG_READER(env);     /* struct config_profile: env */
-CONFIG_READER(ulimits); /* struct config_profile: ulimits */
+CONFIG_READER(user);         /* struct config_profile: uid, gid */
+CONFIG_READER(users);        /* struct config_profile: users */
+CONFIG_READER(capabilities); /* struct config_profile: capabilities */
+CONFIG_READER(tmpfs);        /* struct config_profile: tmpfs */
+CONFIG_READER(env);          /* struct config_profile: env */
+CONFIG_READER(ulimits);      /* struct config_profile: ulimits */
 
 CONFIG_READER(overrides); /* tool_overrides: {} alone */

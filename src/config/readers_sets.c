@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/agent_args.h"
 #include "config/alloc.h"
 #include "config/profile.h"
 #include "config/units.h"
 #include "config/values.h"
 
-#define TMPFS_MIN 4096u
 #define TMPFS_MAX (UINT64_C(1) << 50)
 #define TMPFS_ENTRIES 32
 #define ENV_ENTRIES 256
@@ -67,24 +67,74 @@ CONFIG_READER(accounts) {
         return read_list(r, n, (char *)object + k->offset, check_account, "a user's or group's name");
 }
 
+#define USER_WORDS "UID or UID:GID in numbers"
+
+static int read_user(struct config_reader *r, const struct config_node *n, struct config_user *ret) {
+        if (n->type != CONFIG_SCALAR || n->null)
+                return config_bad_node(r, n, USER_WORDS);
+        if (strcmp(n->text, "auto") == 0)
+                return config_bad_node(r, n, USER_WORDS " (auto is not in this version)");
+        if (n->text[0] < '0' || n->text[0] > '9')
+                return config_bad_node(r, n, USER_WORDS " (names are not looked up)");
+        if (config_parse_user(n->text, &ret->uid, &ret->gid) < 0)
+                return config_bad_node(r, n,
+                                       USER_WORDS " from 0 to 2147483647, without 65535 and the gids "
+                                                  "1900000000 to 1900065535; gid 0 with uid 0 alone");
+        return 0;
+}
+
 CONFIG_READER(user) {
         struct config_profile *p = (struct config_profile *)((char *)object + k->offset);
-        uint64_t any;
+        struct config_user user;
+        int q = read_user(r, n, &user);
 
-        if (n->type != CONFIG_SCALAR || n->null)
-                return config_bad_node(r, n, "UID or UID:GID in numbers");
-        if (strcmp(n->text, "auto") == 0)
-                return config_bad_node(r, n, "UID or UID:GID in numbers (auto is not in this version)");
-        if (n->text[0] < '0' || n->text[0] > '9')
-                return config_bad_node(r, n, "UID or UID:GID in numbers (names are not looked up)");
-        if (config_parse_u64(n->text, &any) == 0 && any == 0)
-                return config_bad_node(r, n,
-                                       "UID or UID:GID in numbers, not 0 (commands never run as root)");
-        if (config_parse_user(n->text, &p->uid, &p->gid) < 0)
-                return config_bad_node(
-                        r, n,
-                        "UID or UID:GID in numbers from 1 to 2147483647, without 65535 and "
-                        "the gids 1900000000 to 1900065535");
+        if (q < 0)
+                return q;
+        p->uid = user.uid;
+        p->gid = user.gid;
+        return 0;
+}
+
+CONFIG_READER(users) {
+        struct config_profile *p = (struct config_profile *)((char *)object + k->offset);
+        struct config_user v[AGENT_USERS_MAX];
+
+        if (n->type != CONFIG_LIST)
+                return config_bad_node(r, n, "a list of \"UID:GID\"");
+        if (n->n > AGENT_USERS_MAX)
+                return config_bad(r, &n->mark, "too many users", "at most 8");
+        for (size_t i = 0; i < n->n; i++) {
+                int q = read_user(r, n->items[i], &v[i]);
+
+                if (q < 0)
+                        return q;
+        }
+        p->n_users = 0;
+        for (size_t i = 0; i < n->n; i++)
+                config_profile_add_user(p, v[i].uid, v[i].gid);
+        return 0;
+}
+
+CONFIG_READER(capabilities) {
+        struct config_profile *p = (struct config_profile *)((char *)object + k->offset);
+        uint64_t mask = 0;
+
+        if (n->type != CONFIG_LIST)
+                return config_bad_node(r, n, "a list of capabilities");
+        for (size_t i = 0; i < n->n; i++) {
+                const struct config_node *item = n->items[i];
+                int cap = -EINVAL;
+
+                if (item->type == CONFIG_SCALAR && !item->null)
+                        cap = config_parse_capability(item->text);
+                if (cap < 0)
+                        return config_bad_node(
+                                r, item,
+                                "one of CHOWN, DAC_OVERRIDE, FOWNER, FSETID and NET_BIND_SERVICE (any "
+                                "other could free a command of its agent, or of its sandbox)");
+                mask |= UINT64_C(1) << cap;
+        }
+        p->capabilities = mask;
         return 0;
 }
 
@@ -104,8 +154,8 @@ static int read_tmpfs_pair(struct config_reader *r, const struct config_pair *pa
                         "an absolute path in normal form, without \":\" or \",\", not / and not "
                         "below /proc, /sys, /dev or /.hermes-sandbox");
         if (pair->value->type != CONFIG_SCALAR || pair->value->null ||
-            config_parse_size(pair->value->text, &bytes) < 0 || (bytes > 0 && bytes < TMPFS_MIN) ||
-            bytes > TMPFS_MAX)
+            config_parse_size(pair->value->text, &bytes) < 0 ||
+            (bytes > 0 && bytes < CONFIG_TMPFS_MIN) || bytes > TMPFS_MAX)
                 return config_bad_node(r, pair->value,
                                        "a size from 4k to 1048576g, such as 48m, or 0 (no tmpfs there)");
         config_profile_set_tmpfs(p, pair->key, bytes);

@@ -38,7 +38,7 @@ void config_recipe(struct config_profile *p) {
         while (p->env[n_env])
                 n_env++;
         sha256_init(&h);
-        put_str(&h, "hermes-sandbox recipe 1");
+        put_str(&h, "hermes-sandbox recipe 2");
         put_str(&h, p->image);
         put_u64(&h, p->memory_bytes);
         put_u64(&h, p->memory_reserve_bytes);
@@ -56,6 +56,12 @@ void config_recipe(struct config_profile *p) {
         put_str(&h, p->runtime);
         put_u64(&h, p->uid);
         put_u64(&h, p->gid);
+        put_u64(&h, p->n_users);
+        for (size_t i = 0; i < p->n_users; i++) {
+                put_u64(&h, p->users[i].uid);
+                put_u64(&h, p->users[i].gid);
+        }
+        put_u64(&h, p->capabilities);
         put_str(&h, p->workdir);
         put_str(&h, p->home);
         put_u64(&h, n_env);

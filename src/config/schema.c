@@ -59,16 +59,15 @@ static const struct config_key limits_keys[] = {
 static const struct config_key profile_keys[] = {
         PROFILE(size, u32, size, .max = 1000),
         PROFILE(image, image, image),
-        PROFILE(memory_limit, size, memory_bytes, .min = 16 * MIB, .max = PIB),
+        PROFILE(memory_limit, size, memory_bytes, .min = CONFIG_MEMORY_MIN, .max = PIB),
         PROFILE(memory_reserve, reserve, memory_reserve_bytes),
-        /* the engine's smallest; its largest is the machine's number of CPUs */
-        PROFILE(cpus, cpus, cpu_nano, .min = 10000000, .max = UINT64_C(1024000000000)),
+        /* the engine's largest is the machine's number of CPUs */
+        PROFILE(cpus, cpus, cpu_nano, .min = CONFIG_CPU_MIN, .max = UINT64_C(1024000000000)),
         PROFILE(network, network, network),
         PROFILE(read_only, bool, read_only),
-        /* at least 16, or there is no room beside a command for the agent and its spare children */
-        PROFILE(pids_limit, u32, pids_limit, .min = 16, .max = 4194304),
+        PROFILE(pids_limit, u32, pids_limit, .min = CONFIG_PIDS_MIN, .max = 4194304),
         WHOLE(tmpfs),
-        PROFILE(shm_size, size, shm_bytes, .min = 64 * KIB, .max = PIB),
+        PROFILE(shm_size, size, shm_bytes, .min = CONFIG_SHM_MIN, .max = PIB),
         PROFILE(reuse, word, reuse, .words = config_words_reuse),
         PROFILE(max_uses, u32, max_uses, .max = 1000000000),
         PROFILE(max_age, duration, max_age_ms, .max = 365 * DAY),
@@ -82,6 +81,8 @@ static const struct config_key profile_keys[] = {
         PROFILE(reconnect_grace, duration, reconnect_grace_ms, .min = SECOND, .max = DAY),
         PROFILE(runtime, runtime, runtime),
         WHOLE(user),
+        WHOLE(users),
+        WHOLE(capabilities),
         PROFILE(workdir, path, workdir, .max = 4095),
         PROFILE(home, path, home, .max = 4095),
         WHOLE(env),
@@ -135,7 +136,7 @@ static const struct config_key top_keys[] = {
 
 static int unknown_key(struct config_reader *r, const struct config_pair *pair,
                        const struct config_key *table) {
-        char expected[384] = "one of: ";
+        char expected[416] = "one of: ";
         size_t len = strlen(expected);
 
         for (const struct config_key *k = table; k->name && len < sizeof(expected); k++)

@@ -14,6 +14,7 @@
 #include "config/profile.h"
 #include "config/schema.h"
 #include "config/units.h"
+#include "config/values.h"
 
 /* Code points that show as themselves: no controls, no line or direction marks, nothing private. */
 static bool shows(uint32_t c) {
@@ -122,6 +123,18 @@ static void show_env(FILE *f, const char *indent, char *const *env) {
         }
 }
 
+static void show_users(FILE *f, const char *indent, const struct config_profile *p) {
+        fprintf(f, "%suser: \"%" PRIu32 ":%" PRIu32 "\"\n", indent, p->uid, p->gid);
+        fprintf(f, "%susers:%s\n", indent, p->n_users ? "" : " []");
+        for (size_t i = 0; i < p->n_users; i++)
+                fprintf(f, "%s  - \"%" PRIu32 ":%" PRIu32 "\"\n", indent, p->users[i].uid,
+                        p->users[i].gid);
+        fprintf(f, "%scapabilities:%s\n", indent, p->capabilities ? "" : " []");
+        for (int cap = 0; cap < 64; cap++)
+                if (p->capabilities >> cap & 1)
+                        fprintf(f, "%s  - %s\n", indent, config_capability_name(cap));
+}
+
 static void show_limits(FILE *f, const char *indent, const struct config_limits *l) {
         char deeper[16];
 
@@ -153,7 +166,7 @@ static void show_recipe(FILE *f, const char *in, const struct config_profile *p,
         show_tmpfs(f, in, p, base);
         show_size(f, in, "shm_size", p->shm_bytes);
         show_text(f, in, "runtime", p->runtime);
-        fprintf(f, "%suser: \"%" PRIu32 ":%" PRIu32 "\"\n", in, p->uid, p->gid);
+        show_users(f, in, p);
         show_text(f, in, "workdir", p->workdir);
         show_text(f, in, "home", p->home);
         show_env(f, in, p->env);

@@ -9,6 +9,7 @@
 
 #include "common/agent_args.h"
 #include "config/alloc.h"
+#include "config/config.h"
 #include "config/units.h"
 
 #define LOWER "abcdefghijklmnopqrstuvwxyz"
@@ -195,7 +196,13 @@ bool config_tmpfs_path_ok(const char *s) {
 }
 
 static bool id_ok(uint64_t id) {
-        return id > 0 && id != 65535 && id <= INT32_MAX;
+        return id != 65535 && id <= INT32_MAX;
+}
+
+bool config_user_ok(uint64_t uid, uint64_t gid) {
+        if (!id_ok(uid) || !id_ok(gid) || (gid == 0 && uid != 0))
+                return false;
+        return gid < AGENT_EXEC_GID_FIRST || gid >= AGENT_EXEC_GID_FIRST + AGENT_EXEC_GID_COUNT;
 }
 
 int config_parse_user(const char *s, uint32_t *ret_uid, uint32_t *ret_gid) {
@@ -210,11 +217,33 @@ int config_parse_user(const char *s, uint32_t *ret_uid, uint32_t *ret_gid) {
         first[n] = 0;
         if (config_parse_u64(first, &uid) < 0 || config_parse_u64(colon ? colon + 1 : first, &gid) < 0)
                 return -EINVAL;
-        if (!id_ok(uid) || !id_ok(gid))
-                return -EINVAL;
-        if (gid >= AGENT_EXEC_GID_FIRST && gid < AGENT_EXEC_GID_FIRST + AGENT_EXEC_GID_COUNT)
+        if (!config_user_ok(uid, gid))
                 return -EINVAL;
         *ret_uid = (uint32_t)uid;
         *ret_gid = (uint32_t)gid;
         return 0;
+}
+
+static const struct {
+        const char *name;
+        int cap;
+} capabilities[] = {
+        { "CHOWN", CAP_CHOWN },   { "DAC_OVERRIDE", CAP_DAC_OVERRIDE },         { "FOWNER", CAP_FOWNER },
+        { "FSETID", CAP_FSETID }, { "NET_BIND_SERVICE", CAP_NET_BIND_SERVICE },
+};
+
+int config_parse_capability(const char *s) {
+        if (strncasecmp(s, "CAP_", 4) == 0)
+                s += 4;
+        for (size_t i = 0; i < sizeof(capabilities) / sizeof(capabilities[0]); i++)
+                if (strcasecmp(s, capabilities[i].name) == 0)
+                        return capabilities[i].cap;
+        return -EINVAL;
+}
+
+const char *config_capability_name(int cap) {
+        for (size_t i = 0; i < sizeof(capabilities) / sizeof(capabilities[0]); i++)
+                if (capabilities[i].cap == cap)
+                        return capabilities[i].name;
+        return NULL;
 }

@@ -42,7 +42,14 @@ char *config_path_normalise(const char *s);
  * and the agent's folder, no : or , in it (docker's options end there), at most 255 bytes. */
 bool config_tmpfs_path_ok(const char *s);
 
-/* "UID" (the gid is the same then) or "UID:GID". 0 or -EINVAL. Neither may be 0, 65535, or above 2^31-1
- * (the ids that mean something else to setres[ug]id(2) or to 16-bit interfaces), and the gid not one of
- * the agent's own range (common/agent_args.h). */
+/* Whom commands may run as: neither id is 65535 or above 2^31-1 (those mean something else to setres[ug]id(2) or to 16-bit
+ * interfaces), the gid is none of the agent's own range (common/agent_args.h), and gid 0 goes with uid 0 alone. */
+bool config_user_ok(uint64_t uid, uint64_t gid);
+
+/* "UID" (the gid is the same then) or "UID:GID". 0 or -EINVAL, also where config_user_ok() says no. */
 int config_parse_user(const char *s, uint32_t *ret_uid, uint32_t *ret_gid);
+
+/* "CHOWN" or "cap_chown", if it is one of CONFIG_CAPABILITIES: its number, else -EINVAL. */
+int config_parse_capability(const char *s);
+/* "CHOWN" of CAP_CHOWN, or NULL: none of CONFIG_CAPABILITIES. */
+const char *config_capability_name(int cap);

@@ -226,6 +226,8 @@ static void round_trip(void **state) {
                 "  tmpfs: {\"/home/sandbox\": 0, \"/a b#\\u00e4\\u202e\": 5000, \"/tmp\": 4097}\n"
                 "  cpus: 0.123456789\n"
                 "  cold_after: 1501ms\n"
+                "  users: [0, \"7:8\"]\n"
+                "  capabilities: [NET_BIND_SERVICE, FSETID]\n"
                 "  allow_users: [\"~\", \"null\", 'a''b', \"true\"]\n"
                 "  limits: {command_bytes: 17k, timeout_max: 0, timeout: 0}\n"
                 "profiles:\n"
@@ -267,6 +269,13 @@ static void recipe_changes(void **state) {
                 "runtime: runsc",
                 "user: 10001:10000",
                 "user: 10000:10001",
+                "user: 0",
+                "users: [0]",
+                "users: [\"1:2\"]",
+                "users: [\"2:1\"]",
+                "users: [\"1:2\", 3]",
+                "capabilities: [CHOWN]",
+                "capabilities: [FOWNER]",
                 "workdir: /tmp",
                 "home: /tmp",
                 "env: {A: \"\"}",
@@ -297,6 +306,8 @@ static void recipe_changes(void **state) {
                 "cpus: \"1.0\"",
                 "user: 10000",
                 "workdir: /home//sandbox/",
+                "users: []",
+                "capabilities: []",
                 "limits: {exec_rate: 5, command_bytes: 1, grace: 1, sessions: 1, execs: 1, queued: 1}",
         };
         enum { N = sizeof(changing) / sizeof(changing[0]) };
@@ -317,6 +328,41 @@ static void recipe_changes(void **state) {
                 if (memcmp(one, plain, CONFIG_RECIPE) != 0)
                         fail_msg("a change by %s", keeping[i]);
         }
+}
+
+/* Where a command can be root nothing is scrubbed, whatever is inherited. */
+static void root_inside(void **state) {
+        struct config *c = load(
+                "pool: {users: [5, \"0:7\", \"5:5\", \"5:4\"], capabilities: [cap_chown, FOWNER]}\n"
+                "profiles:\n"
+                "  a: {users: []}\n"
+                "  b: {user: 0, users: []}\n"
+                "  c: {user: 1, users: [2], capabilities: [], reuse: scrub}\n");
+        const struct config_profile *p = c->profiles;
+        char *text = NULL;
+        size_t len;
+        FILE *f = open_memstream(&text, &len);
+
+        (void)state;
+        assert_int_equal(p[0].reuse, REUSE_REPLACE);
+        assert_int_equal(p[0].n_users, 3);
+        assert_int_equal(p[0].users[0].uid, 0);
+        assert_int_equal(p[0].users[0].gid, 7);
+        assert_int_equal(p[0].users[1].gid, 4);
+        assert_int_equal(p[0].users[2].gid, 5);
+        assert_true(p[0].capabilities == (1u << CAP_CHOWN | 1u << CAP_FOWNER));
+        assert_int_equal(p[1].reuse, REUSE_SCRUB);
+        assert_true(p[1].capabilities == p[0].capabilities);
+        assert_int_equal(p[2].reuse, REUSE_REPLACE);
+        assert_int_equal(p[2].uid + p[2].gid, 0);
+        assert_int_equal(p[3].reuse, REUSE_SCRUB);
+        assert_int_equal(config_show(c, f), 0);
+        fclose(f);
+        assert_non_null(strstr(text, "  users:\n    - \"0:7\"\n    - \"5:4\"\n    - \"5:5\"\n"
+                                     "  capabilities:\n    - CHOWN\n    - FOWNER\n"));
+        assert_non_null(strstr(text, "  reuse: replace\n"));
+        free(text);
+        config_free(c);
 }
 
 static void collect(void *userdata, const char *line) {
@@ -367,13 +413,10 @@ static void show_says_when_it_cannot_write(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(earlier_file),
-                cmocka_unit_test(defaults),
-                cmocka_unit_test(inheritance),
-                cmocka_unit_test(round_trip),
-                cmocka_unit_test(recipe_changes),
-                cmocka_unit_test(unenforced),
-                cmocka_unit_test(show_says_when_it_cannot_write),
+                cmocka_unit_test(earlier_file),   cmocka_unit_test(defaults),
+                cmocka_unit_test(inheritance),    cmocka_unit_test(round_trip),
+                cmocka_unit_test(recipe_changes), cmocka_unit_test(root_inside),
+                cmocka_unit_test(unenforced),     cmocka_unit_test(show_says_when_it_cannot_write),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@
 #define POOL_KEYS                                                                                  \
         "size, image, memory_limit, memory_reserve, cpus, network, read_only, pids_limit, tmpfs, " \
         "shm_size, reuse, max_uses, max_age, on_empty, cold_after, max_sandboxes, queue_limit, "   \
-        "queue_timeout, session_ttl, session_ttl_max, reconnect_grace, runtime, user, workdir, home, env, ulimits, allow_users, allow_groups, limits"
+        "queue_timeout, session_ttl, session_ttl_max, reconnect_grace, runtime, user, users, capabilities, workdir, home, env, ulimits, allow_users, allow_groups, limits"
 
 struct refusal {
         const char *yaml, *line;
@@ -317,14 +317,24 @@ static void sets(void **state) {
                 { "pool: {user: nobody}\n",
                   "f:1:14: pool.user: found \"nobody\", expected UID or UID:GID in numbers "
                   "(names are not looked up)" },
-                { "pool: {user: 0}\n",
-                  "f:1:14: pool.user: found \"0\", expected UID or UID:GID in numbers, not 0 "
-                  "(commands never run as root)" },
                 { "pool: {user: 5:0}\n", "f:1:14: pool.user: found \"5:0\", expected UID or UID:GID in "
-                                         "numbers from 1 to 2147483647, "
-                                         "without 65535 and the gids 1900000000 to 1900065535" },
+                                         "numbers from 0 to 2147483647, without 65535 and the gids "
+                                         "1900000000 to 1900065535; gid 0 with uid 0 alone" },
                 { "pool: {user: []}\n",
                   "f:1:14: pool.user: found a list, expected UID or UID:GID in numbers" },
+                { "pool: {users: 0}\n",
+                  "f:1:15: pool.users: found \"0\", expected a list of \"UID:GID\"" },
+                { "pool: {users: [1, root]}\n",
+                  "f:1:19: pool.users: found \"root\", expected UID or UID:GID in numbers (names are "
+                  "not looked up)" },
+                { "pool: {users: [1, 2, 3, 4, 5, 6, 7, 8, 9]}\n",
+                  "f:1:15: pool.users: found too many users, expected at most 8" },
+                { "pool: {capabilities: ALL}\n",
+                  "f:1:22: pool.capabilities: found \"ALL\", expected a list of capabilities" },
+                { "pool: {capabilities: [CHOWN, CAP_SETUID]}\n",
+                  "f:1:30: pool.capabilities: found \"CAP_SETUID\", expected one of CHOWN, DAC_OVERRIDE, "
+                  "FOWNER, FSETID and NET_BIND_SERVICE (any other could free a command of its agent, or of "
+                  "its sandbox)" },
                 { "pool: {tmpfs: 48m}\n",
                   "f:1:15: pool.tmpfs: found \"48m\", expected a mapping of paths to sizes" },
                 { "pool: {tmpfs: {/tmp/: 1m}}\n",
@@ -418,6 +428,12 @@ static void between_values(void **state) {
                   "f:2:24: profiles.dev.size: found size 5 with max_sandboxes 4, expected a size of at "
                   "most "
                   "max_sandboxes" },
+                { "pool: {user: 0, reuse: scrub}\n",
+                  "f:1:24: pool.reuse: found scrub where user or users has uid 0, expected replace (whoever "
+                  "was root in a sandbox may have changed what the proof looks at)" },
+                { "pool: {users: [0]}\nprofiles: {dev: {reuse: scrub}}\n",
+                  "f:2:25: profiles.dev.reuse: found scrub where user or users has uid 0, expected replace "
+                  "(whoever was root in a sandbox may have changed what the proof looks at)" },
                 { "limits: {timeout: 2h}\n",
                   "f:1:19: limits.timeout: found timeout 2h with timeout_max 1h, expected "
                   "a timeout of at most timeout_max (timeout_max 0: no bound)" },

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "config/config.h"
 #include "config/units.h"
 #include "common/utf8.h"
 #include "config/utf8.h"
@@ -166,6 +167,8 @@ static void images(void **state) {
                 "debian:bookworm-slim",
                 "library/debian",
                 "ghcr.io/a/b_c/d__e/f--g:V1.0_x",
+                "nikolaik/python-nodejs:python3.11-nodejs20",
+                "docker.io/nikolaik/python-nodejs:python3.11-nodejs20",
                 "localhost/x",
                 "localhost:5000/x:1",
                 "127.0.0.1:5000/a/b",
@@ -319,8 +322,10 @@ static void paths(void **state) {
 
 static void users(void **state) {
         static const char *const bad[] = {
-                "",   "0",     "0:1",  "1:0",  "65535", "1:65535",      "2147483648", "1:",
-                ":1", "1:2:3", "root", "auto", "-1",    "1:1900000000", "1900065535", "00000000000000001"
+                "",        "1:0",          "65535",      "1:65535",
+                "65535:1", "2147483648",   "1:",         "0:1900000000",
+                ":1",      "1:2:3",        "root",       "auto",
+                "-1",      "1:1900000000", "1900065535", "00000000000000001"
         };
         uint32_t uid, gid;
 
@@ -333,9 +338,34 @@ static void users(void **state) {
         assert_int_equal(gid, 2147483647);
         assert_int_equal(config_parse_user("1:1900065536", &uid, &gid), 0);
         assert_int_equal(config_parse_user("1:1899999999", &uid, &gid), 0);
+        assert_int_equal(config_parse_user("0:5", &uid, &gid), 0);
+        assert_int_equal(uid, 0);
+        assert_int_equal(gid, 5);
+        assert_int_equal(config_parse_user("0", &uid, &gid), 0);
+        assert_int_equal(gid, 0);
         for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
                 if (config_parse_user(bad[i], &uid, &gid) != -EINVAL)
                         fail_msg("accepted: %s", bad[i]);
+}
+
+static void capabilities(void **state) {
+        static const char *const bad[] = { "",     "CAP_", "SETUID", "CAP_SETGID",
+                                           "KILL", "ALL",  "CHOWN ", "SYS_ADMIN" };
+
+        (void)state;
+        assert_int_equal(config_parse_capability("CHOWN"), CAP_CHOWN);
+        assert_int_equal(config_parse_capability("cap_chown"), CAP_CHOWN);
+        assert_int_equal(config_parse_capability("Cap_Net_Bind_Service"), CAP_NET_BIND_SERVICE);
+        for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+                assert_int_equal(config_parse_capability(bad[i]), -EINVAL);
+        /* Each bit has a name, and no other has one. */
+        for (int cap = 0; cap < 64; cap++) {
+                const char *name = config_capability_name(cap);
+
+                assert_int_equal(name != NULL, CONFIG_CAPABILITIES >> cap & 1);
+                if (name)
+                        assert_int_equal(config_parse_capability(name), cap);
+        }
 }
 
 static void utf8(void **state) {
@@ -376,6 +406,7 @@ int main(void) {
                 cmocka_unit_test(names),
                 cmocka_unit_test(paths),
                 cmocka_unit_test(users),
+                cmocka_unit_test(capabilities),
                 cmocka_unit_test(utf8),
         };
 
