@@ -12,6 +12,9 @@
 
 #define NARROW_TMPFS_MAX 16
 #define NARROW_PATH_MAX 256
+/* Bytes on the wire, at most. */
+#define NARROW_LEN_MAX \
+        (8 + 8 + 4 + 8 + 1 + 1 + 4 + 4 + 1 + NARROW_TMPFS_MAX * (4 + NARROW_PATH_MAX + 1 + 8))
 
 struct narrow {
         uint64_t memory_bytes; /* 0 here and below: as the profile has it */

@@ -207,6 +207,24 @@ static void get_digest(const json_t *list, const char *name, struct apijson_imag
         }
 }
 
+/* What is too long loses its last words: it is the first that says which program it is. */
+static void get_entrypoint(const json_t *list, char ret[ENGINE_ENTRYPOINT_MAX + 1]) {
+        _cleanup_json_ json_t *words = json_array();
+        size_t i, len;
+        json_t *item;
+
+        strcpy(ret, "null");
+        json_array_foreach(list, i, item) {
+                if (!json_is_string(item) || json_array_append(words, item) < 0)
+                        return;
+                len = json_dumpb(words, NULL, 0, JSON_COMPACT | JSON_ENSURE_ASCII);
+                if (len == 0 || len > ENGINE_ENTRYPOINT_MAX)
+                        return;
+                json_dumpb(words, ret, len, JSON_COMPACT | JSON_ENSURE_ASCII);
+                ret[len] = '\0';
+        }
+}
+
 int apijson_image(const char *body, size_t len, const char *name, struct apijson_image *ret,
                   struct errmsg *e) {
         _cleanup_json_ json_t *j = load(body, len, e);
@@ -225,6 +243,7 @@ int apijson_image(const char *body, size_t len, const char *name, struct apijson
         copy_whole(m.created, sizeof(m.created), text_of(j, "Created"));
         if (strspn(m.created, "0123456789-+:.TZ") != strlen(m.created))
                 m.created[0] = '\0';
+        get_entrypoint(json_object_get(json_object_get(j, "Config"), "Entrypoint"), m.entrypoint);
         *ret = m;
         return 0;
 }

@@ -47,7 +47,8 @@ struct apijson_image {
                     1];  /* NAME@sha256:…, the first that was asked for or of that name */
         bool has_digest; /* one of them is the digest that was asked for */
         uint64_t bytes;
-        char created[ENGINE_CREATED_MAX + 1]; /* "" where it is no time */
+        char created[ENGINE_CREATED_MAX + 1];       /* "" where it is no time */
+        char entrypoint[ENGINE_ENTRYPOINT_MAX + 1]; /* a compact JSON array, or null */
 };
 
 /* A line of a pull. */

@@ -17,6 +17,8 @@
 #include <string.h>
 
 #include "common/agent_args.h"
+#include "config/narrow.h"
+#include "config/values.h"
 #include "engine/apijson.h"
 
 /* Steals @value; a NULL anywhere (out of memory) makes the whole body NULL. */
@@ -54,8 +56,13 @@ static uint32_t gid_of(const struct config_profile *p, const struct body_context
         return ctx->caller ? ctx->caller->gid : p->gid;
 }
 
-/* The agent takes the ids that it may use from here alone (common/agent_args.h). One that is the caller itself
- * can take no other gid: it gets none. */
+/* Of commands as uid 0, where there can be one; never beside a host folder. */
+static uint64_t capabilities_of(const struct config_profile *p, const struct body_context *ctx) {
+        return !ctx->caller && config_profile_has_user(p, 0, UINT32_MAX, NULL) ? p->capabilities : 0;
+}
+
+/* The agent takes the ids and capabilities that it may use from here alone (common/agent_args.h). One that is the caller
+ * itself can take no others: it gets none. */
 static json_t *entrypoint(const struct config_profile *p, const struct body_context *ctx) {
         uint32_t first = ctx->rootless ? AGENT_EXEC_GID_ROOTLESS_FIRST : AGENT_EXEC_GID_FIRST;
         uint32_t count = ctx->rootless ? AGENT_EXEC_GID_ROOTLESS_COUNT : AGENT_EXEC_GID_COUNT;
@@ -63,8 +70,15 @@ static json_t *entrypoint(const struct config_profile *p, const struct body_cont
         bool ok = add(a, json_string(AGENT_PATH));
 
         ok = ok && add_number(a, uid_of(p, ctx)) && add_number(a, gid_of(p, ctx));
-        ok = ok && add_number(a, first) && add_number(a, ctx->caller ? 0 : count);
+        ok = ok && add_number(a, ctx->caller ? 0 : first) && add_number(a, ctx->caller ? 0 : count);
         ok = ok && add_number(a, (uint32_t)p->reconnect_grace_ms);
+        ok = ok &&
+             add(a, json_sprintf("%08" PRIx32 "%08" PRIx32, (uint32_t)(capabilities_of(p, ctx) >> 32),
+                                 (uint32_t)capabilities_of(p, ctx)));
+        for (size_t i = 0; ok && !ctx->caller && i < p->n_users; i++)
+                if (p->users[i].uid != p->uid || p->users[i].gid != p->gid)
+                        ok = add(a,
+                                 json_sprintf("%" PRIu32 ":%" PRIu32, p->users[i].uid, p->users[i].gid));
         return whole(a, ok);
 }
 
@@ -133,7 +147,16 @@ static json_t *mounts(const struct body_context *ctx) {
         return whole(a, ok);
 }
 
-/* HOME belongs to the command's user alone; every other place is as /tmp is. */
+/* A folder of the caller's takes the place of a tmpfs: the engine would not have both. */
+static bool gives_way(const struct body_context *ctx, const char *path) {
+        for (size_t i = 0; ctx->caller && i < ctx->caller->n; i++)
+                if (strcmp(ctx->caller->mounts[i].dst, path) == 0)
+                        return true;
+        return false;
+}
+
+/* HOME belongs to the command's user alone, but for root's, which further users may enter as they may any other folder of
+ * root's; every other place is as /tmp is. */
 static json_t *tmpfs(const struct config_profile *p, const struct body_context *ctx) {
         json_t *o = json_object();
         bool ok = o;
@@ -142,10 +165,13 @@ static json_t *tmpfs(const struct config_profile *p, const struct body_context *
                 const struct config_tmpfs *t = &p->tmpfs[i];
                 json_t *options;
 
+                if (gives_way(ctx, t->path))
+                        continue;
                 if (strcmp(t->path, p->home) == 0)
                         options = json_sprintf("rw,nosuid,nodev,exec,size=%" PRIu64
-                                               ",mode=0700,uid=%" PRIu32 ",gid=%" PRIu32,
-                                               t->bytes, uid_of(p, ctx), gid_of(p, ctx));
+                                               ",mode=%s,uid=%" PRIu32 ",gid=%" PRIu32,
+                                               t->bytes, uid_of(p, ctx) == 0 ? "0755" : "0700",
+                                               uid_of(p, ctx), gid_of(p, ctx));
                 else
                         options = json_sprintf("rw,nosuid,nodev,exec,size=%" PRIu64 ",mode=1777",
                                                t->bytes);
@@ -200,13 +226,25 @@ static bool put_limits(json_t *h, const struct config_profile *p) {
         return ok && put(h, "OomKillDisable", json_false());
 }
 
-static bool put_privileges(json_t *h, const struct body_context *ctx) {
+/* What the agent needs to become a command's user and to kill what that user left, and what it may leave to a command as
+ * uid 0. One that is the caller itself gets nothing: whoever is root beside a host folder makes a setuid root shell in
+ * it. */
+static json_t *cap_add(const struct config_profile *p, const struct body_context *ctx) {
+        uint64_t caps = capabilities_of(p, ctx);
+        json_t *a = ctx->caller ? json_array() : words("SETUID", "SETGID", "KILL");
+        bool ok = a;
+
+        for (int cap = 0; ok && cap < 64; cap++)
+                if (caps >> cap & 1)
+                        ok = add(a, json_string(config_capability_name(cap)));
+        return whole(a, ok);
+}
+
+static bool put_privileges(json_t *h, const struct config_profile *p, const struct body_context *ctx) {
         bool ok = put(h, "Privileged", json_false());
 
         ok = ok && put(h, "CapDrop", words("ALL", NULL, NULL));
-        /* What the agent needs to become a command's user and to kill what that user left. One that is the caller
-         * itself gets nothing: whoever is root beside a host folder makes a setuid root shell in it. */
-        ok = ok && put(h, "CapAdd", ctx->caller ? json_array() : words("SETUID", "SETGID", "KILL"));
+        ok = ok && put(h, "CapAdd", cap_add(p, ctx));
         ok = ok && put(h, "SecurityOpt", words("no-new-privileges:true", NULL, NULL));
         ok = ok && put(h, "PublishAllPorts", json_false());
         ok = ok && put(h, "Devices", json_array());
@@ -217,7 +255,7 @@ static bool put_privileges(json_t *h, const struct body_context *ctx) {
 
 static json_t *host_config(const struct config_profile *p, const struct body_context *ctx) {
         json_t *h = json_object();
-        bool ok = put_limits(h, p) && put_privileges(h, ctx);
+        bool ok = put_limits(h, p) && put_privileges(h, p, ctx);
 
         ok = ok && put(h, "Mounts", mounts(ctx));
         ok = ok && put(h, "Tmpfs", tmpfs(p, ctx));

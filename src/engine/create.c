@@ -18,9 +18,11 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "config/profile.h"
 #include "engine/agenthash.h"
 #include "engine/apijson.h"
 #include "engine/body.h"
+#include "engine/create_for.h"
 #include "engine/elink.h"
 #include "engine/image.h"
 #include "engine/mounts.h"
@@ -33,6 +35,7 @@ struct create {
         int listen_fd;
         bool asked;            /* the engine may have a container of that name */
         struct mounts *mounts; /* NULL: no host folders */
+        struct narrow_kept narrow;
         struct api_call *call;
         struct image_look look;
         uint8_t recipe[ENGINE_RECIPE];
@@ -289,7 +292,8 @@ static void resolved(void *userdata, const struct apijson_image *image, const st
 
 /* @mounts, which may be NULL, belongs to the new create. */
 static struct create *create_new(struct broker *b, struct request *q, const struct config_profile *p,
-                                 const uint8_t *recipe, struct mounts *mounts) {
+                                 const uint8_t *recipe, const struct narrow *narrow,
+                                 struct mounts *mounts) {
         struct create *c = calloc(1, sizeof(*c));
 
         if (!c) {
@@ -300,33 +304,12 @@ static struct create *create_new(struct broker *b, struct request *q, const stru
         c->request = q;
         c->listen_fd = -1;
         c->mounts = mounts;
+        narrow_keep(&c->narrow, narrow);
         memcpy(c->recipe, recipe, sizeof(c->recipe));
         snprintf(c->profile, sizeof(c->profile), "%s", p->name);
         snprintf(c->image, sizeof(c->image), "%s", p->image);
         c->look = (struct image_look){ c->image, resolved, c };
         return c;
-}
-
-static bool may_mount(struct create *c, const struct config_profile *p) {
-        struct broker *b = c->broker;
-        struct errmsg e = { "" };
-        int r;
-
-        if (!c->mounts)
-                return true;
-        if (elink_rootless(b->link) || elink_userns(b->link)) {
-                fail(c, ENGINE_E_REFUSED,
-                     "mount: this engine maps the uids of its containers (rootless, or userns-remap): a "
-                     "caller's folder would belong to nobody there");
-                return false;
-        }
-        r = mounts_check(c->mounts, b->config, p, &e);
-        if (r < 0) {
-                log_line(LOG_P_WARNING, "refused uid %u: %s", c->mounts->uid, e.text);
-                fail(c, r == -EPERM ? ENGINE_E_NOT_ALLOWED : ENGINE_E_REFUSED, "%s", e.text);
-                return false;
-        }
-        return true;
 }
 
 /* Record, folder, socket, then the call. */
@@ -379,6 +362,9 @@ static void resolved(void *userdata, const struct apijson_image *image, const st
                      const char *why) {
         struct create *c = userdata;
         const struct config_profile *p;
+        struct config_profile own;
+        struct errmsg e = { "" };
+        enum engine_error error;
 
         c->call = NULL;
         if (reply) {
@@ -400,13 +386,16 @@ static void resolved(void *userdata, const struct apijson_image *image, const st
                 return;
         }
         memcpy(c->image_id, image->id, sizeof(c->image_id));
-        if (may_mount(c, p))
-                begin(c, p);
+        if (create_for_profile(c->broker, p, &c->narrow.narrow, c->mounts, &own, &error, &e) < 0) {
+                fail(c, error, "%s", e.text);
+                return;
+        }
+        begin(c, &own);
+        config_profile_done(&own);
 }
 
-/* @mounts, which may be NULL, is this call's. */
-static void create(struct broker *b, struct request *q, const char *profile, const uint8_t *hash,
-                   struct mounts *mounts) {
+void create_begin(struct broker *b, struct request *q, const char *profile, const uint8_t *hash,
+                  const struct narrow *narrow, struct mounts *mounts) {
         const struct config_profile *p = wanted(b, q, profile, hash);
         struct create *c;
 
@@ -414,7 +403,7 @@ static void create(struct broker *b, struct request *q, const char *profile, con
                 mounts_free(mounts);
                 return;
         }
-        c = create_new(b, q, p, hash, mounts);
+        c = create_new(b, q, p, hash, narrow, mounts);
         if (!c)
                 request_fail(q, ENGINE_E_REFUSED, "create: out of memory");
         else if (image_look_start(b, &c->look, &c->call) < 0)
@@ -422,45 +411,7 @@ static void create(struct broker *b, struct request *q, const char *profile, con
 }
 
 void create_request(struct broker *b, struct request *q, const struct engine_msg *m) {
-        create(b, q, m->profile, m->hash, NULL);
-}
+        const struct narrow none = { 0 };
 
-/* --- ENGINE_CREATE_FOR
- * --------------------------------------------------------------------------- */
-
-/* While the caller's messages are read. */
-struct asking {
-        struct broker *broker;
-        struct request *request;
-        char profile[ENGINE_PROFILE_MAX + 1];
-        uint8_t hash[ENGINE_RECIPE];
-};
-
-static void told(void *userdata, struct mounts *m, enum engine_error error, const char *why) {
-        _cleanup_free_ struct asking *a = userdata;
-
-        if (m)
-                create(a->broker, a->request, a->profile, a->hash, m);
-        else
-                request_fail(a->request, error, "mount: %s", why);
-}
-
-void create_mounted_request(struct broker *b, struct request *q, const struct engine_msg *m) {
-        struct asking *a = calloc(1, sizeof(*a));
-        int r = -ENOMEM;
-
-        if (a) {
-                *a = (struct asking){ .broker = b, .request = q };
-                snprintf(a->profile, sizeof(a->profile), "%s", m->profile);
-                memcpy(a->hash, m->hash, sizeof(a->hash));
-                r = mounts_read(b, take_fd(&q->fd), told, a);
-        }
-        if (r == 0)
-                return;
-        free(a);
-        if (r == -EBUSY)
-                request_fail(q, ENGINE_E_BUSY, "mount: %d are being read already: wait for one",
-                             MOUNTS_READERS_MAX);
-        else
-                request_fail(q, ENGINE_E_REFUSED, "mount: %s", strerror(-r));
+        create_begin(b, q, m->profile, m->hash, &none, NULL);
 }

@@ -6,7 +6,12 @@
 
 #include "engine/requests.h"
 
+struct mounts;
+
 /* ENGINE_CREATE. */
 void create_request(struct broker *b, struct request *q, const struct engine_msg *m);
-/* ENGINE_CREATE_FOR: the same with host folders in it, and the caller as its user (mounts.h). */
-void create_mounted_request(struct broker *b, struct request *q, const struct engine_msg *m);
+
+/* The same, of the profile as @narrow leaves it and with the host folders @mounts (mounts.h), which are this call's; NULL:
+ * none. The others are borrowed for as long as it lasts. */
+void create_begin(struct broker *b, struct request *q, const char *profile, const uint8_t *hash,
+                  const struct narrow *narrow, struct mounts *mounts);

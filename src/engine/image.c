@@ -118,6 +118,7 @@ static void found(void *userdata, const struct apijson_image *image, const struc
                 m.digest = image->digest;
                 m.bytes = image->bytes;
                 m.created = image->created;
+                m.entrypoint = image->entrypoint;
         }
         if (reply)
                 request_fail_call(a->request, reply, "image");

@@ -308,8 +308,9 @@ static const char *hidden_by(const char *dst, const struct config_profile *p) {
         for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
                 if (overlap(dst, own[i]))
                         return own[i];
+        /* In the very place of a tmpfs it is instead of it. */
         for (size_t i = 0; i < p->n_tmpfs; i++)
-                if (overlap(dst, p->tmpfs[i].path))
+                if (strcmp(dst, p->tmpfs[i].path) != 0 && overlap(dst, p->tmpfs[i].path))
                         return p->tmpfs[i].path;
         return NULL;
 }

@@ -1,6 +1,7 @@
 #include "engine/requests.h"
 
 #include "engine/create.h"
+#include "engine/create_for.h"
 #include "engine/einfo.h"
 #include "engine/image.h"
 #include "engine/listing.h"
@@ -14,8 +15,8 @@
 static const struct request_row rows[] = {
         { ENGINE_CREATE, "create", TEXT_LEN(ENGINE_PROFILE_MAX) + ENGINE_RECIPE, true, false,
           create_request },
-        { ENGINE_CREATE_FOR, "create", TEXT_LEN(ENGINE_PROFILE_MAX) + ENGINE_RECIPE, true, true,
-          create_mounted_request },
+        { ENGINE_CREATE_FOR, "create", TEXT_LEN(ENGINE_PROFILE_MAX) + ENGINE_RECIPE + NARROW_LEN_MAX + 1,
+          true, true, create_for_request },
         { ENGINE_REMOVE, "remove", TEXT_LEN(ENGINE_ID_LEN), true, false, removal_request },
         { ENGINE_LIST, "list", TEXT_LEN(ENGINE_ID_LEN), true, false, listing_request },
         { ENGINE_INSPECT, "inspect", TEXT_LEN(ENGINE_ID_LEN), true, false, listing_inspect },

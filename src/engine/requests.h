@@ -8,7 +8,7 @@ struct request_row {
         const char *name;
         size_t max_len;    /* of the whole packet */
         bool needs_engine; /* fails at once while no engine is there */
-        bool descriptor;   /* exactly one comes with it; else none may */
+        bool descriptor;   /* exactly one comes with it if it says mounts; else none may */
         /* Serves @m, whose strings live only until it returns; @q gets its final answer then or later.
          * */
         void (*handler)(struct broker *b, struct request *q, const struct engine_msg *m);

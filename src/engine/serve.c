@@ -294,6 +294,7 @@ static const char *serve_packet(struct serve *s, const uint8_t *buf, size_t len,
         const char *text;
         struct engine_msg m;
         struct request *q;
+        bool descriptor;
 
         if (engine_msg_decode(buf, len, ENGINE_FROM_MANAGER, &m) < 0)
                 return "sent a malformed message: connection closed";
@@ -306,14 +307,15 @@ static const char *serve_packet(struct serve *s, const uint8_t *buf, size_t len,
                 return NULL;
         }
         row = requests_find(m.type);
-        if (!s->welcome || !row || len > row->max_len || (*fd != -1) != row->descriptor)
+        descriptor = row && row->descriptor && m.mounts;
+        if (!s->welcome || !row || len > row->max_len || (*fd != -1) != descriptor)
                 return "sent what it may not send: connection closed";
         q = request_new(s, m.id);
         if (!q)
                 return "out of memory: connection closed";
         q->fd = take_fd(fd);
         log_line(LOG_P_DEBUG, "request %u: %s", m.id, row->name);
-        if (row->descriptor && q->fd < 0)
+        if (descriptor && q->fd < 0)
                 request_fail(q, ENGINE_E_BUSY,
                              "%s: no descriptor is left for it: raise LimitNOFILE of hermes-engined",
                              row->name);

@@ -19,10 +19,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "common/agent_args.h"
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "common/mount_proto.h"
 #include "config/load.h"
+#include "config/narrow.h"
+#include "config/profile.h"
 #include "engine/apijson.h"
 #include "engine/body.h"
 #include "engine/elink.h"
@@ -103,7 +106,9 @@ static inline void rig_end_program(void) {
 static inline void rig_init(void) {
         static const char text[] =
                 "pool: {image: \"one:1\"}\n"
-                "profiles: {other: {image: \"two:2\", network: bridge, memory_limit: 256m}}\n"
+                "profiles:\n"
+                "  other: {image: \"two:2\", network: bridge, memory_limit: 256m}\n"
+                "  root: {user: 0, users: [3, \"0:2\"], capabilities: [CHOWN], home: /tmp}\n"
                 "allowed_file_paths: [\"%s\"]\n";
         char yaml[512];
         struct errmsg e;
@@ -156,11 +161,46 @@ static inline void rig_check_mount(const json_t *j, struct body_mount *m) {
         m->dst = json_string_value(json_object_get(j, "Target"));
         check(m->dst && !mount_dst_fault(m->dst) && !mount_path_below(m->dst, "/proc") &&
               !mount_path_below(m->dst, "/etc/hosts") && !mount_path_below(m->dst, "/.hermes-sandbox") &&
-              !mount_path_below(m->dst, "/tmp") && strcmp(m->dst, "/etc") != 0);
+              !mount_path_below(m->dst, "/tmp/a") && strcmp(m->dst, "/etc") != 0);
         m->read_only = strcmp(o, "bind,private") != 0;
 }
 
-/* The body is the very one that body.c makes of one of the two profiles and of what may differ. */
+static inline uint64_t rig_number(const json_t *host, const char *key) {
+        json_int_t v = json_integer_value(json_object_get(host, key));
+
+        check(v > 0);
+        return (uint64_t)v;
+}
+
+/* What of @j is less than @p has: laid over @p, it must make that very body, so nothing in it is more. */
+static inline void rig_narrow(const json_t *j, const struct config_profile *p, bool mounts,
+                              struct config_profile *ret) {
+        const json_t *host = json_object_get(j, "HostConfig"), *tmpfs = json_object_get(host, "Tmpfs");
+        const json_t *words = json_object_get(j, "Entrypoint");
+        struct narrow n = { .memory_bytes = rig_number(host, "Memory"),
+                            .cpu_nano = rig_number(host, "NanoCpus"),
+                            .pids_limit = (uint32_t)rig_number(host, "PidsLimit"),
+                            .shm_bytes = rig_number(host, "ShmSize"),
+                            .no_network = json_is_true(json_object_get(j, "NetworkDisabled")),
+                            .user = !mounts };
+        struct errmsg e;
+
+        n.uid = (uint32_t)atoi(json_string_value(json_array_get(words, 1)));
+        n.gid = (uint32_t)atoi(json_string_value(json_array_get(words, 2)));
+        if (mounts)
+                n.uid = n.gid = 0;
+        for (size_t i = 0; i < p->n_tmpfs; i++) {
+                const char *options = json_string_value(json_object_get(tmpfs, p->tmpfs[i].path));
+                const char *size = options ? strstr(options, "size=") : NULL;
+
+                /* One that a folder has the place of takes no memory. */
+                n.tmpfs[n.n_tmpfs].path = p->tmpfs[i].path;
+                n.tmpfs[n.n_tmpfs++].bytes = size ? strtoull(size + 5, NULL, 10) : CONFIG_TMPFS_MIN;
+        }
+        check(config_narrow(p, &n, ret, &e) == 0);
+}
+
+/* The body is the very one that body.c makes of one of the profiles and of what may differ. */
 static inline void rig_check_body(struct rig *r, const char *body, const char *name) {
         json_t *j = json_loads(body, JSON_REJECT_DUPLICATES, NULL);
         json_t *mounts = json_object_get(json_object_get(j, "HostConfig"), "Mounts");
@@ -170,6 +210,7 @@ static inline void rig_check_body(struct rig *r, const char *body, const char *n
         struct body_mount of[MOUNT_MAX];
         struct body_caller caller = { CALLER_UID, CALLER_GID, getpid(), 0, of };
         uint8_t recipe[CONFIG_RECIPE];
+        struct config_profile own;
         char folder[160], *want;
         struct body_context ctx = { IMAGE_ID, r->b.records.installation, recipe, AGENT,
                                     folder,   r->b.manager_gid,          false,  false,
@@ -188,9 +229,13 @@ static inline void rig_check_body(struct rig *r, const char *body, const char *n
                 caller.uid = geteuid();
                 caller.gid = getegid();
         }
-        want = body_create(p, &ctx);
+        rig_narrow(j, p, caller.n > 0, &own);
+        want = body_create(&own, &ctx);
         check(want && strcmp(want, body) == 0);
+        check(caller.n == 0 || strstr(body, "\"CapAdd\":[]"));
+        check((caller.n == 0 && p->capabilities) || !strstr(body, "CHOWN"));
         free(want);
+        config_profile_done(&own);
         json_decref(j);
 }
 

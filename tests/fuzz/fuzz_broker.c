@@ -140,7 +140,7 @@ static int make_pair(uint8_t how, int *ret_mine) {
 /* What the caller writes: @how says how many, where to, what of, and what is wrong with it. */
 static void write_mounts(int sock, struct program *g) {
         static const char *const places[] = {
-                "/work", "/srv/a", "/etc", "/proc/x", "/tmp/a", "/work/b", "/.hermes-sandbox", "/opt/ä"
+                "/work", "/srv/a", "/etc", "/proc/x", "/tmp/a", "/tmp", "/work/b", "/.hermes-sandbox",
         };
         static const char *const folders[] = { "allowed/a", "allowed", "secret", "" };
         uint8_t n = byte(g) % 20;
@@ -162,11 +162,42 @@ static void write_mounts(int sock, struct program *g) {
         }
 }
 
+/* What one session shall have less of: a bit of the first byte says which, and its highest that @mounts is a lie. */
+static void read_narrow(struct program *g, struct narrow *n, bool *mounts) {
+        static const char *const places[] = { "/tmp", "/home/sandbox", "/var", "/root" };
+        uint8_t which = byte(g);
+
+        *mounts ^= which >> 7;
+        if (which & 1)
+                n->memory_bytes = (uint64_t)byte(g) << 20;
+        if (which & 2)
+                n->cpu_nano = (uint64_t)byte(g) << 23;
+        if (which & 4)
+                n->pids_limit = byte(g) * 4u;
+        if (which & 8)
+                n->shm_bytes = (uint64_t)byte(g) << 17;
+        n->no_network = which & 16;
+        if (which & 32) {
+                n->user = true;
+                n->uid = n->gid = byte(g);
+                if (n->uid == 4)
+                        n->gid = AGENT_EXEC_GID_FIRST;
+        }
+        if (which & 64)
+                n->n_tmpfs = byte(g) % NARROW_TMPFS_MAX + 1;
+        for (uint8_t i = 0; i < n->n_tmpfs; i++) {
+                uint8_t how = byte(g);
+
+                n->tmpfs[i].path = places[how % 4];
+                n->tmpfs[i].bytes = ((uint64_t)how << 17) + 1;
+        }
+}
+
 static void step_create(struct rig *r, struct program *g, bool mounted) {
-        static const char *const profiles[] = { "", "default", "other", "none" };
+        static const char *const profiles[] = { "", "root", "other", "none" };
         uint8_t how = byte(g), id = byte(g) % (IDS + 1), recipe[ENGINE_RECIPE] = { 0 };
         struct engine_msg m = { .id = id,
-                                .type = mounted ? ENGINE_CREATE_MOUNTED : ENGINE_CREATE,
+                                .type = mounted ? ENGINE_CREATE_FOR : ENGINE_CREATE,
                                 .profile = profiles[how % 4],
                                 .hash = recipe };
         const struct config_profile *p = config_profile_find(rig_config, m.profile);
@@ -175,12 +206,15 @@ static void step_create(struct rig *r, struct program *g, bool mounted) {
 
         if (p && !(how & 128))
                 config_recipe_with_agent(p, r->b.agent_hash, recipe);
-        if (mounted && (how & 64) == 0) {
+        m.mounts = mounted && (how & 64) == 0;
+        if (m.mounts) {
                 fd = make_pair(byte(g), &mine);
                 write_mounts(mine, g);
         } else if (how & 32) {
                 fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
         }
+        if (mounted)
+                read_narrow(g, &m.narrow, &m.mounts);
         ask(r, &m, fd);
         if (mine >= 0) {
                 close_fd(r->callers[id % IDS]);

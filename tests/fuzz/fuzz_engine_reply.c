@@ -63,6 +63,9 @@ static void image(const char *p, size_t n) {
                                        engine_is_hex(strstr(m.digest, "@sha256:") + 8, 64)));
                 one_line(m.digest);
                 one_line(m.created);
+                one_line(m.entrypoint);
+                check(strcmp(m.entrypoint, "null") == 0 ||
+                      (m.entrypoint[0] == '[' && m.entrypoint[strlen(m.entrypoint) - 1] == ']'));
         }
 }
 

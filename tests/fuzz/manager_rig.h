@@ -266,7 +266,7 @@ static inline void rig_answer(struct rig *r, uint8_t how) {
                         rig_listening(r, r->pending[i].container, &m, &fd);
                         break;
                 case ENGINE_CREATE:
-                case ENGINE_CREATE_MOUNTED:
+                case ENGINE_CREATE_FOR:
                         rig_created(r, &m, &fd);
                         break;
                 default:
@@ -299,7 +299,7 @@ static inline void rig_read_broker(struct rig *r) {
 
         while ((n = engine_msg_recv(r->broker, buf, sizeof(buf), &passed)) > 0) {
                 check(engine_msg_decode(buf, (size_t)n, ENGINE_FROM_MANAGER, &m) == 0);
-                check(r->n_pending < PENDING && (passed >= 0) == (m.type == ENGINE_CREATE_MOUNTED));
+                check(r->n_pending < PENDING && (passed >= 0) == m.mounts);
                 passed = close_fd(passed);
                 snprintf(r->pending[r->n_pending].container, ENGINE_ID_LEN + 1, "%s",
                          m.type == ENGINE_LISTEN ? m.container : "");

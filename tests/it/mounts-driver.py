@@ -24,7 +24,8 @@ import time
 
 ENGINE, RECIPE, CALLER, FOLDER, DST, SCENARIO, *ARGUMENTS = sys.argv[1:]
 MANAGER = "_hermes-sandbox"
-HELLO, REMOVE, CREATE_MOUNTED, CREATED, DONE, FAILED, STATE = 1, 3, 9, 33, 34, 39, 48
+HELLO, REMOVE, CREATE_FOR, CREATED, DONE, FAILED, STATE = 1, 3, 9, 33, 34, 39, 48
+NOT_NARROWED = bytes(39)
 HELD_BACK = FOLDER + ".held"
 
 
@@ -141,12 +142,13 @@ def ask():
         s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         s.settimeout(60)
         s.connect(ENGINE)
-    s.send(struct.pack("<IHH", 1, HELLO, 3))
+    s.send(struct.pack("<IHH", 1, HELLO, 4))
     final(s, 1)
     passed = descriptor()
     if SCENARIO == "swapped":
         swap()
-    socket.send_fds(s, [struct.pack("<IH", 2, CREATE_MOUNTED) + text("default") + bytes.fromhex(RECIPE)], [passed])
+    request = text("default") + bytes.fromhex(RECIPE) + NOT_NARROWED + b"\1"
+    socket.send_fds(s, [struct.pack("<IH", 2, CREATE_FOR) + request], [passed])
     if SCENARIO == "late":
         logged("POST/containers/[0-9a-f]+/start")
         swap()

@@ -359,21 +359,29 @@ static void hello(uint8_t agent[ENGINE_RECIPE]) {
         assert_int_equal(m.type, ENGINE_STATE);
 }
 
-/* @fd -1: a plain create. */
-static void ask_create(int fd) {
+/* One sandbox of @profile, narrowed, and with what was written on @fd's other end where it is not -1. */
+static void ask_create_for(const char *profile, const struct narrow *narrow, int fd) {
         uint8_t agent[ENGINE_RECIPE], recipe[ENGINE_RECIPE];
-        struct engine_msg m = { .id = 2,
-                                .type = fd < 0 ? ENGINE_CREATE : ENGINE_CREATE_MOUNTED,
-                                .profile = "",
-                                .hash = recipe };
+        struct engine_msg m = {
+                .id = 2, .type = ENGINE_CREATE_FOR, .profile = profile, .hash = recipe, .mounts = fd >= 0
+        };
         struct config *c;
         struct errmsg e;
 
+        if (narrow)
+                m.narrow = *narrow;
+        else if (fd < 0)
+                m.type = ENGINE_CREATE;
         hello(agent);
         assert_int_equal(config_load(in_dir("sandbox.yaml"), NULL, &c, &e), 0);
-        config_recipe_with_agent(config_profile_find(c, ""), agent, recipe);
+        config_recipe_with_agent(config_profile_find(c, profile), agent, recipe);
         config_free(c);
         tell_with(&m, fd);
+}
+
+/* @fd -1: a plain create. */
+static inline void ask_create(int fd) {
+        ask_create_for("", NULL, fd);
 }
 
 static unsigned entries(const char *name) {

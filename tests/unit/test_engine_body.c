@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/narrow.h"
+#include "config/profile.h"
 #include "engine/body.h"
 
 static const uint8_t recipe[CONFIG_RECIPE] = { 0xab, 0xcd, [31] = 0x01 };
@@ -112,6 +114,100 @@ static void golden_mounted(void **state) {
         free(body);
 }
 
+/* Root inside: HOME is root's, and its commands have what the profile lists, beside the agent's own three. */
+static struct config_profile root_profile(void) {
+        static struct config_user users[] = { { 0, 0 }, { 0, 5 }, { 1000, 1000 } };
+        static struct config_tmpfs places[] = { { (char *)"/root", 16 << 20 },
+                                                { (char *)"/tmp", 32 << 20 },
+                                                { (char *)"/work", 16 << 20 } };
+        struct config_profile p = default_profile();
+
+        p.name = (char *)"root";
+        p.uid = p.gid = 0;
+        p.users = users;
+        p.n_users = 3;
+        p.capabilities = CONFIG_CAPABILITIES;
+        p.home = p.workdir = (char *)"/root";
+        p.tmpfs = places;
+        p.n_tmpfs = 3;
+        p.allow_users = p.allow_groups = no_env;
+        return p;
+}
+
+static void golden_root(void **state) {
+        struct config_profile p = root_profile();
+        struct body_context ctx = context(false);
+        char *body = body_create(&p, &ctx);
+
+        (void)state;
+        assert_non_null(body);
+        compare(body, "tests/unit/golden/create-root.json");
+        free(body);
+}
+
+/* The same for one session that asks for less: as a user for whom none of that is left. */
+static void golden_narrowed(void **state) {
+        const struct narrow n = { .memory_bytes = 64 << 20,
+                                  .cpu_nano = 500000000,
+                                  .pids_limit = 32,
+                                  .no_network = true,
+                                  .user = true,
+                                  .uid = 1000,
+                                  .gid = 1001 };
+        struct config_profile p = root_profile(), less;
+        struct body_context ctx = context(false);
+        struct errmsg e;
+        char *body;
+
+        (void)state;
+        p.network = (char *)"bridge";
+        assert_int_equal(config_narrow(&p, &n, &less, &e), 0);
+        body = body_create(&less, &ctx);
+        assert_non_null(body);
+        compare(body, "tests/unit/golden/create-narrowed.json");
+        free(body);
+        config_profile_done(&less);
+}
+
+/* Beside a host folder nobody is root, and nothing of the profile's users and capabilities is left. */
+static void never_beside_a_folder(void **state) {
+        const struct body_mount mounts[] = { { "/root", 17, false } };
+        const struct body_caller caller = { 1000, 1001, 4711, 1, mounts };
+        struct config_profile p = root_profile();
+        struct body_context ctx = context(false);
+        char *body;
+
+        (void)state;
+        ctx.caller = &caller;
+        body = body_create(&p, &ctx);
+        assert_non_null(strstr(body, "\"CapAdd\":[],"));
+        assert_non_null(strstr(body, "\"User\":\"1000:1001\""));
+        assert_non_null(strstr(body,
+                               "[\"/.hermes-sandbox/agent\",\"1000\",\"1001\",\"0\",\"0\",\"120000\","
+                               "\"0000000000000000\"]"));
+        /* The folder is in the place of the tmpfs. */
+        assert_null(strstr(body, "\"/root\":"));
+        assert_non_null(strstr(body, "\"/work\":"));
+        assert_non_null(strstr(body, "\"Target\":\"/root\""));
+        free(body);
+}
+
+/* Capabilities are for commands as uid 0: where there can be none, nobody has them. */
+static void no_root_no_capabilities(void **state) {
+        struct config_profile p = root_profile();
+        struct body_context ctx = context(false);
+        char *body;
+
+        (void)state;
+        p.uid = p.gid = 7;
+        p.users += 2;
+        p.n_users = 1;
+        body = body_create(&p, &ctx);
+        assert_non_null(strstr(body, "\"CapAdd\":[\"SETUID\",\"SETGID\",\"KILL\"]"));
+        assert_non_null(strstr(body, ",\"0000000000000000\",\"1000:1000\"]"));
+        free(body);
+}
+
 static void golden_dev(void **state) {
         struct config_ulimit ulimits[] = { { (char *)"core", 4096, 8192 },
                                            { (char *)"nofile", 1024, UINT64_MAX } };
@@ -196,9 +292,16 @@ static void words_stay_words(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(golden_default), cmocka_unit_test(golden_dev),
-                cmocka_unit_test(golden_mounted), cmocka_unit_test(always_closed),
-                cmocka_unit_test(gids),           cmocka_unit_test(words_stay_words),
+                cmocka_unit_test(golden_default),
+                cmocka_unit_test(golden_dev),
+                cmocka_unit_test(golden_mounted),
+                cmocka_unit_test(always_closed),
+                cmocka_unit_test(gids),
+                cmocka_unit_test(words_stay_words),
+                cmocka_unit_test(golden_root),
+                cmocka_unit_test(golden_narrowed),
+                cmocka_unit_test(never_beside_a_folder),
+                cmocka_unit_test(no_root_no_capabilities),
         };
 
         return cmocka_run_group_tests_name("engine_body", tests, NULL, NULL);

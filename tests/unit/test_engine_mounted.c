@@ -55,6 +55,7 @@ static void container_begin(const char *folder, const char *dst) {
 static int begin(void **state) {
         if (getuid() != 0)
                 return 0;
+        rig_pool = "profiles: {root: {user: 0, capabilities: [CHOWN], tmpfs: {/mnt: 1m}}}\n";
         if (setup(state) < 0)
                 return -1;
         mkdir(in_dir("allowed"), 0755);
@@ -207,29 +208,94 @@ static void outside(void **state) {
         assert_int_equal(entries("state/containers") + entries("run"), 0);
 }
 
-/* A descriptor where none belongs, and none where one does: the connection ends. */
-static void hangs_up(void **state) {
-        static const uint16_t types[] = { ENGINE_HELLO, ENGINE_CREATE,  ENGINE_REMOVE,
-                                          ENGINE_LIST,  ENGINE_INSPECT, ENGINE_IMAGE,
-                                          ENGINE_INFO,  ENGINE_LISTEN,  ENGINE_CREATE_MOUNTED };
+/* Less of a sandbox than its profile's, and nobody else in it than the caller. */
+static void narrowed(void **state) {
+        const struct narrow less = { .memory_bytes = 64 << 20, .user = true, .uid = UID, .gid = GID };
+        struct engine_msg m;
+        uint8_t buf[ENGINE_MSG_MAX];
+        int fd = -1;
 
         (void)state;
         if (getuid() != 0)
                 skip();
-        for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        container_begin(in_dir("allowed/a"), "/mnt");
+        ask_create_for("", &less, callers_end(in_dir("allowed/a"), "/mnt", UID));
+        next_message(buf, &m, &fd);
+        assert_int_equal(m.type, ENGINE_CREATED);
+        close(fd);
+        assert_non_null(strstr(t.create_body, "\"Memory\":67108864,"));
+        assert_non_null(strstr(t.create_body, "\"CapAdd\":[]"));
+        assert_non_null(strstr(t.create_body,
+                               ",\"1234\",\"1235\",\"0\",\"0\",\"120000\",\"0000000000000000\"]"));
+}
+
+static void as_another(void **state) {
+        const struct narrow other = { .user = true, .uid = UID, .gid = GID + 1 };
+
+        (void)state;
+        if (getuid() != 0)
+                skip();
+        ask_create_for("", &other, callers_end(in_dir("allowed/a"), "/mnt", UID));
+        next_is_failed(ENGINE_E_NOT_ALLOWED,
+                       "commands run as 1234:1235, who mounts it, and not as 1234:1236");
+        assert_string_equal(t.create_body, "");
+        assert_int_equal(entries("state/containers") + entries("run"), 0);
+}
+
+/* In the place of a tmpfs there is the folder alone, and whoever's sandbox it is, root is not in it. */
+static void instead_of_a_tmpfs(void **state) {
+        struct engine_msg m;
+        uint8_t buf[ENGINE_MSG_MAX];
+        int fd = -1;
+
+        (void)state;
+        if (getuid() != 0)
+                skip();
+        container_begin(in_dir("allowed/a"), "/mnt");
+        ask_create_for("root", NULL, callers_end(in_dir("allowed/a"), "/mnt", UID));
+        next_message(buf, &m, &fd);
+        assert_int_equal(m.type, ENGINE_CREATED);
+        close(fd);
+        assert_null(strstr(t.create_body, "\"/mnt\":"));
+        assert_non_null(strstr(t.create_body, "\"/tmp\":"));
+        assert_non_null(strstr(t.create_body, "\"Target\":\"/mnt\""));
+        assert_non_null(strstr(t.create_body, "\"CapAdd\":[]"));
+        assert_non_null(strstr(t.create_body, "\"User\":\"1234:1235\""));
+}
+
+static void below_a_tmpfs(void **state) {
+        (void)state;
+        if (getuid() != 0)
+                skip();
+        ask_create_for("root", NULL, callers_end(in_dir("allowed/a"), "/mnt/x", UID));
+        next_is_failed(ENGINE_E_REFUSED, "mount at /mnt/x: /mnt is the sandbox's own");
+}
+
+/* A descriptor where none belongs, and none where one does: the connection ends. */
+static void hangs_up(void **state) {
+        static const uint16_t types[] = { ENGINE_HELLO,     ENGINE_CREATE,  ENGINE_REMOVE,
+                                          ENGINE_LIST,      ENGINE_INSPECT, ENGINE_IMAGE,
+                                          ENGINE_INFO,      ENGINE_LISTEN,  ENGINE_CREATE_FOR,
+                                          ENGINE_CREATE_FOR };
+        const size_t n = sizeof(types) / sizeof(types[0]);
+
+        (void)state;
+        if (getuid() != 0)
+                skip();
+        for (size_t i = 0; i < n; i++) {
                 uint8_t agent[ENGINE_RECIPE], buf[ENGINE_MSG_MAX];
                 struct engine_msg m = { .id = 7,
                                         .type = types[i],
                                         .version = ENGINE_PROTO_VERSION,
                                         .profile = "",
                                         .hash = agent,
-                                        .container = types[i] == ENGINE_LIST ? "" : ID };
-                bool none = types[i] == ENGINE_CREATE_MOUNTED;
+                                        .container = types[i] == ENGINE_LIST ? "" : ID,
+                                        .mounts = i == n - 1 };
                 struct pollfd p = { .events = POLLIN };
                 int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
                 hello(agent);
-                tell_with(&m, none ? -1 : fd);
+                tell_with(&m, m.mounts ? -1 : fd);
                 close(fd);
                 p.fd = t.manager;
                 assert_int_equal(poll(&p, 1, DEADLINE_MS), 1);
@@ -247,6 +313,10 @@ int main(int argc, char **argv) {
                 cmocka_unit_test_setup_teardown(not_there, begin, end),
                 cmocka_unit_test_setup_teardown(refused, begin, end),
                 cmocka_unit_test_setup_teardown(outside, begin, end),
+                cmocka_unit_test_setup_teardown(narrowed, begin, end),
+                cmocka_unit_test_setup_teardown(as_another, begin, end),
+                cmocka_unit_test_setup_teardown(instead_of_a_tmpfs, begin, end),
+                cmocka_unit_test_setup_teardown(below_a_tmpfs, begin, end),
                 cmocka_unit_test_setup_teardown(hangs_up, begin, end),
         };
         int r = broker_main(argc, argv);

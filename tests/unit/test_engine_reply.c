@@ -225,11 +225,53 @@ static void image(void **state) {
         assert_int_equal(apijson_image(S("{\"Id\":\"00ff\",\"Size\":-1,\"Created\":\"\\u001b[31m\"}"),
                                        "a", &m, &e),
                          0);
+        assert_string_equal(m.entrypoint, "null");
         assert_string_equal(m.created, "");
         assert_string_equal(m.digest, "");
         assert_true(m.bytes == 0);
         assert_int_equal(apijson_image(S("{\"Id\":\"a b\"}"), "a", &m, &e), -EPROTO);
         assert_int_equal(apijson_image(S("{}"), "a", &m, &e), -EPROTO);
+}
+
+static void check_entrypoint(const char *json, const char *want) {
+        struct errmsg e = { "" };
+        struct apijson_image m;
+        char *body = malloc(strlen(json) + 64);
+
+        sprintf(body, "{\"Id\":\"sha256:00ff\",\"Config\":{\"Entrypoint\":%s}}", json);
+        assert_int_equal(apijson_image(body, strlen(body), "a", &m, &e), 0);
+        assert_string_equal(m.entrypoint, want);
+        free(body);
+}
+
+static void entrypoint(void **state) {
+        char many[4096] = "[\"/init\"", long_word[2048] = "[\"";
+
+        (void)state;
+        check_entrypoint("[ \"/init\", \"a \\\"b\\\" \\u001b[1m \u00e4\" ]",
+                         "[\"/init\",\"a \\\"b\\\" \\u001B[1m \\u00E4\"]");
+        check_entrypoint("[]", "null");
+        check_entrypoint("null", "null");
+        check_entrypoint("\"/init\"", "null");
+        check_entrypoint("[7]", "null");
+        /* Bounded: whole words, the first ones. */
+        for (int i = 0; i < 300; i++)
+                strcat(many, ",\"words\"");
+        strcat(many, "]");
+        {
+                struct errmsg e = { "" };
+                struct apijson_image m;
+                char body[8192];
+
+                snprintf(body, sizeof(body), "{\"Id\":\"00ff\",\"Config\":{\"Entrypoint\":%s}}", many);
+                assert_int_equal(apijson_image(body, strlen(body), "a", &m, &e), 0);
+                assert_ptr_equal(strstr(m.entrypoint, "[\"/init\",\"words\""), m.entrypoint);
+                assert_in_range(strlen(m.entrypoint), ENGINE_ENTRYPOINT_MAX - 8, ENGINE_ENTRYPOINT_MAX);
+                assert_string_equal(m.entrypoint + strlen(m.entrypoint) - 3, "s\"]");
+        }
+        memset(long_word + 2, 'x', 1500);
+        strcat(long_word, "\"]");
+        check_entrypoint(long_word, "null");
 }
 
 static void versions(void **state) {
@@ -282,10 +324,11 @@ static void escape(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(created),   cmocka_unit_test(message),     cmocka_unit_test(inspect),
-                cmocka_unit_test(list),      cmocka_unit_test(events),      cmocka_unit_test(progress),
-                cmocka_unit_test(cut_words), cmocka_unit_test(info),        cmocka_unit_test(image),
-                cmocka_unit_test(versions),  cmocka_unit_test(image_names), cmocka_unit_test(escape),
+                cmocka_unit_test(created),    cmocka_unit_test(message),     cmocka_unit_test(inspect),
+                cmocka_unit_test(list),       cmocka_unit_test(events),      cmocka_unit_test(progress),
+                cmocka_unit_test(cut_words),  cmocka_unit_test(info),        cmocka_unit_test(image),
+                cmocka_unit_test(versions),   cmocka_unit_test(image_names), cmocka_unit_test(escape),
+                cmocka_unit_test(entrypoint),
         };
 
         return cmocka_run_group_tests_name("engine_reply", tests, NULL, NULL);
