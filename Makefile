@@ -213,6 +213,7 @@ install: all
 	install -m 0644 sudoers.d/hermes-docker $(DESTDIR)$(PREFIX)/share/hermes-sandbox/hermes-docker.sudoers
 	install -m 0644 etc/apparmor.d/hermes-docker-enable $(DESTDIR)$(SYSCONFDIR)/apparmor.d/
 	install -m 0644 etc/sandbox.yaml $(DESTDIR)$(SYSCONFDIR)/hermes-sandbox/
+	install -m 0644 etc/sandbox.d/10-hermes.yaml $(DESTDIR)$(SYSCONFDIR)/hermes-sandbox/sandbox.d/
 	install -m 0644 $(wildcard systemd/*.service systemd/*.socket) $(DESTDIR)$(UNITDIR)/
 	install -m 0644 $(wildcard systemd/user/*.service systemd/user/*.socket) $(DESTDIR)$(USERUNITDIR)/
 	install -m 0644 systemd/hermes-sandbox.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/hermes-sandbox.conf

@@ -358,7 +358,7 @@ static bool has_room(struct client *c, uint16_t op) {
         return false;
 }
 
-static void add_row(struct image_job *job, const struct config_profile *p) {
+static void add_row(struct image_job *job, const struct config_profile *p, bool named) {
         struct image_row *row = &job->rows[job->n];
 
         for (size_t i = 0; i < job->n; i++)
@@ -367,6 +367,7 @@ static void add_row(struct image_job *job, const struct config_profile *p) {
         snprintf(row->profile, sizeof(row->profile), "%s", p->name);
         snprintf(row->image, sizeof(row->image), "%s", p->image);
         row->pin = config_image_pin(p->image);
+        row->needed = named || p->size > 0;
         job->n++;
 }
 
@@ -393,12 +394,24 @@ static bool add_named(struct image_job *job, struct client *c, const struct ask 
                                             "allow_groups decides",
                                             (unsigned)c->peer.uid, p->name);
                 else {
-                        add_row(job, p);
+                        add_row(job, p, true);
                         continue;
                 }
                 return false;
         }
         return true;
+}
+
+/* Nobody pulls by the way what no sandbox is kept of. */
+static void add_all(struct image_job *job, struct client *c) {
+        const struct config *config = c->m->config;
+
+        for (size_t i = 0; i < config->n_profiles; i++) {
+                const struct config_profile *p = &config->profiles[i];
+
+                if (job->op != ASK_IMAGE_PULL || (p->size > 0 && peer_profile_allowed(&c->peer, p)))
+                        add_row(job, p, false);
+        }
 }
 
 void image_ask(struct client *c, const struct ask *a) {
@@ -423,11 +436,11 @@ void image_ask(struct client *c, const struct ask *a) {
                 job_free(job);
                 return;
         }
-        for (size_t i = 0; a->n_labels == 0 && i < config->n_profiles; i++)
-                if (a->op != ASK_IMAGE_PULL || peer_profile_allowed(&c->peer, &config->profiles[i]))
-                        add_row(job, &config->profiles[i]);
+        if (a->n_labels == 0)
+                add_all(job, c);
         if (job->n == 0)
-                request_not_allowed(c, "image pull", "", "", "uid %u may use no profile",
+                request_not_allowed(c, "image pull", "", "",
+                                    "uid %u may use no profile that keeps sandboxes warm: name one",
                                     (unsigned)c->peer.uid);
         else if (!b->welcomed || b->state != ENGINE_UP)
                 client_reject(c, EXIT_SANDBOX, "%s: %s", op_name(a->op), b->state_text);

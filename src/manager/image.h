@@ -14,6 +14,7 @@ struct image_row {
         char profile[ENGINE_PROFILE_MAX + 1];
         char image[256]; /* as the config names it */
         enum image_pin pin;
+        bool needed; /* it was asked for by name, or sandboxes of it are kept warm */
         /* as the engine has it */
         bool present;
         char id[ENGINE_IMAGE_ID_MAX + 1];

@@ -152,7 +152,7 @@ char *image_list_text(const struct image_row *rows, size_t n, bool json, size_t 
 /* --- verify -------------------------------------------------------------------------------------- */
 
 struct verdict {
-        const char *state;        /* "ok", "missing", "other" */
+        const char *state;        /* "ok", "missing", "unused", "other" */
         unsigned all, other;      /* sandboxes */
         char session[96];         /* one of them that is a session's, in words; "" if none is */
         char why[512], mend[512]; /* mend: a command, or "" */
@@ -189,7 +189,12 @@ static void judge(const struct pool *p, const struct image_row *row, uid_t uid, 
         *v = (struct verdict){ .state = "missing" };
         image_short(row->image, name);
         if (!row->present) {
-                snprintf(v->why, sizeof(v->why), "%.300s is not there", name);
+                bool unused = !row->needed && (!p || TAILQ_EMPTY(&p->sandboxes));
+
+                if (unused)
+                        v->state = "unused";
+                snprintf(v->why, sizeof(v->why), "%.300s is not there%s", name,
+                         unused ? ", and no sandbox of it is kept warm" : "");
                 if (row->pin == IMAGE_PIN_ID)
                         snprintf(v->mend, sizeof(v->mend), "docker load the image with that id");
                 else
@@ -262,7 +267,7 @@ char *image_verify_text(struct manager *m, const struct image_row *rows, size_t 
                 struct verdict v;
 
                 judge(p, &rows[i], uid, &v);
-                *ret_bad += strcmp(v.state, "ok") != 0;
+                *ret_bad += strcmp(v.state, "ok") != 0 && strcmp(v.state, "unused") != 0;
                 if (json)
                         verify_json(&j, p, &rows[i], uid, &v);
                 else

@@ -8,10 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/narrow.h"
+#include "config/values.h"
 #include "manager/manager.h"
 
 /* CAP_KILL, CAP_SETGID, CAP_SETUID: bits 5 to 7 (linux/capability.h). */
-#define AGENT_CAPS 0xe0u
+#define AGENT_CAPS 0xe0ull
 
 static const char *const state_names[] = {
         [LAYER_ACTIVE] = "active",
@@ -82,20 +84,35 @@ static void apparmor_layer(const struct pool *p, struct layer *l) {
                 put(l, "apparmor", strstr(s, "(enforce)") ? LAYER_ACTIVE : LAYER_DEGRADED, "%s", s);
 }
 
+static void put_root(struct layer *l, uint64_t caps) {
+        char names[96] = "";
+
+        for (int cap = 0; cap < 64; cap++)
+                if (caps >> cap & 1)
+                        strcat(strcat(names, names[0] ? ", " : ""), config_capability_name(cap));
+        put(l, "capabilities", LAYER_ACTIVE,
+            "commands as root: %s; others: none; no-new-privileges; agent: SETUID, SETGID, KILL, too",
+            names);
+}
+
 static void caps_layer(const struct pool *p, struct layer *l) {
         char s[32], nnp[8];
-        unsigned long long caps;
+        unsigned long long caps, root = 0;
 
+        if (config_profile_has_user(p->profile, 0, UINT32_MAX, NULL))
+                root = p->profile->capabilities;
         value_of(p, "cap_bounding", s, sizeof(s));
         value_of(p, "no_new_privs", nnp, sizeof(nnp));
         caps = strtoull(s, NULL, 16);
         if (!s[0])
                 put(l, "capabilities", LAYER_DEGRADED, "the bounding set is not known");
-        else if ((caps & ~(unsigned long long)AGENT_CAPS) != 0)
+        else if ((caps & ~(AGENT_CAPS | root)) != 0)
                 put(l, "capabilities", LAYER_DEGRADED,
                     "the bounding set is %s, more than the agent needs", s);
         else if (strcmp(nnp, "1") != 0)
                 put(l, "capabilities", LAYER_DEGRADED, "no-new-privileges is not set");
+        else if (root)
+                put_root(l, root);
         else
                 put(l, "capabilities", LAYER_ACTIVE,
                     "commands: none, no-new-privileges; agent: SETUID, SETGID, KILL");

@@ -218,7 +218,7 @@ static void images(void **state) {
         rig_run("image", check_images);
         rig_says(DOCTOR_OK, "one:1 is there", NULL);
         rig_says(DOCTOR_FAILURE, "profile dev: the engine has no image reg:5000/two",
-                 "hermes-sandbox image pull reg:5000/two");
+                 "hermes-sandbox image pull dev");
         answer(1, "/images/one:1/json", 500, "{\"message\": \"on fire\"}");
         rig.replies[2].path = NULL;
         rig_run("image", check_images);
@@ -236,6 +236,11 @@ static void images(void **state) {
         rig_says(DOCTOR_OK, "sandboxes of one:1 are warm", NULL);
         rig_says(DOCTOR_WARNING, "reg:5000/two: not looked at: needs root",
                  "sudo hermes-sandbox doctor");
+        /* What is not kept is nobody's fault. */
+        rig_put("/etc/hermes-sandbox/sandbox.yaml",
+                "pool:\n  image: \"one:1\"\nprofiles:\n  dev:\n    image: \"reg:5000/two\"\n    size: 0\n");
+        rig_run("image", check_images);
+        rig_says(DOCTOR_OK, "profile dev: no sandbox of reg:5000/two is kept warm (size 0)", NULL);
         rig_put("/etc/hermes-sandbox/sandbox.yaml", "bad");
         rig_run("image", check_images);
         rig_says(DOCTOR_WARNING, "which images", "config check");

@@ -114,6 +114,23 @@ static void nothing_known(void **state) {
                         assert_int_not_equal(l[i].state, LAYER_ACTIVE);
 }
 
+/* What root inside is given is known, and more than that is not. */
+static void root_inside(void **state) {
+        const struct config_profile before = profile;
+
+        (void)state;
+        profile.capabilities = CONFIG_CAPABILITIES;
+        says("00000000000000e0", "00000000000004fb");
+        expect("capabilities", LAYER_DEGRADED, "00000000000004fb, more than the agent needs");
+        profile.uid = 0;
+        expect("capabilities", LAYER_ACTIVE,
+               "commands as root: CHOWN, DAC_OVERRIDE, FOWNER, FSETID, NET_BIND_SERVICE; others: none; "
+               "no-new-privileges; agent: SETUID, SETGID, KILL, too");
+        says("00000000000000e0", "00000000002004fb");
+        expect("capabilities", LAYER_DEGRADED, "more than the agent needs");
+        profile = before;
+}
+
 static void seccomp(void **state) {
         (void)state;
         says("seccomp_filters=2", "seccomp_filters=1");
@@ -185,7 +202,7 @@ int main(void) {
                 cmocka_unit_test(all_good),     cmocka_unit_test(nothing_known),
                 cmocka_unit_test(seccomp),      cmocka_unit_test(apparmor),
                 cmocka_unit_test(capabilities), cmocka_unit_test(root_and_network),
-                cmocka_unit_test(limits),
+                cmocka_unit_test(limits),       cmocka_unit_test(root_inside),
         };
 
         return cmocka_run_group_tests(tests, begin, end);

@@ -66,6 +66,12 @@ void check_layers(struct doctor *d) {
 
 /* --- images ---------------------------------------------------------------------------------------- */
 
+/* The first who asks for one waits for the image. */
+static void say_unused(struct doctor *d, const struct config_profile *p) {
+        doctor_say(d, DOCTOR_OK, NULL, "profile %s: no sandbox of %s is kept warm (size 0)", p->name,
+                   p->image);
+}
+
 static void ask_engine(struct doctor *d, const struct config_profile *p) {
         char path[512], socket[PATH_MAX], mend[400];
         json_t *reply = NULL;
@@ -74,12 +80,14 @@ static void ask_engine(struct doctor *d, const struct config_profile *p) {
 
         /* A name of an image has no character that means something else in a path. */
         snprintf(path, sizeof(path), "/images/%s/json", p->image);
-        snprintf(mend, sizeof(mend), "sudo hermes-sandbox image pull %s", p->image);
+        snprintf(mend, sizeof(mend), "sudo hermes-sandbox image pull %s", p->name);
         if (d->probes->engine(doctor_path(d, doctor_engine_socket(d), socket), path,
                               doctor_until(d, IMAGE_MS), &http, &reply, &e) < 0)
                 doctor_say(d, DOCTOR_WARNING, DOCTOR_AS_ROOT, "profile %s: %s", p->name, e.text);
         else if (http == 200)
                 doctor_say(d, DOCTOR_OK, NULL, "profile %s: %s is there", p->name, p->image);
+        else if (http == 404 && p->size == 0)
+                say_unused(d, p);
         else if (http == 404)
                 doctor_say(d, DOCTOR_FAILURE, mend, "profile %s: the engine has no image %s", p->name,
                            p->image);
@@ -110,6 +118,8 @@ void check_images(struct doctor *d) {
                 } else if (is_warm(d, p->name)) {
                         doctor_say(d, DOCTOR_OK, NULL, "profile %s: sandboxes of %s are warm", p->name,
                                    p->image);
+                } else if (p->size == 0) {
+                        say_unused(d, p);
                 } else if (d->uid != 0) {
                         snprintf(what, sizeof(what), "profile %s: %s", p->name, p->image);
                         doctor_say_needs_root(d, what);
