@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/mount.h>
 #include <poll.h>
 #include <sched.h>
@@ -38,6 +39,10 @@
 #include "common/wire.h"
 
 #define RIG_TEST "/.hermes-sandbox/test"
+/* CHOWN, DAC_OVERRIDE, FOWNER. */
+#define RIG_CAPS "000000000000000b"
+/* Of the agent in a container: the manager's. */
+#define RIG_GID 995
 #define RIG_WAIT_MS 30000
 #define RIG_TEST_S 120
 
@@ -50,6 +55,9 @@ struct rig {
         const char *slow;   /* a cpu cgroup (v1), likewise */
         bool sealed; /* a world as a container's: read-only but for a few tmpfs, a network of its own */
         uid_t as;    /* not 0: the agent and its commands have this uid and gid, and no capability */
+        bool root; /* commands are root's, with RIG_CAPS, or 20000:20001's, or 10000:10001's; the agent has as
+                          many capabilities as in a container */
+        bool several; /* commands are 10000:10001's, or 20000:20001's */
         char hello[4096];
         uint16_t n_held; /* as it said last */
         struct {
@@ -194,6 +202,20 @@ static inline void rig_become(uid_t uid) {
                  "another uid");
 }
 
+/* Root as an engine makes it: the agent's three, and those that commands may have. */
+static inline void rig_become_engine_root(void) {
+        struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+        struct __user_cap_data_struct caps[2] = { 0 };
+
+        caps[0].permitted = caps[0].effective = 1u << CAP_SETUID | 1u << CAP_SETGID | 1u << CAP_KILL |
+                                                0xb;
+        for (int i = 0; i <= CAP_LAST_CAP; i++)
+                if (i > 31 || !(caps[0].permitted & 1u << i))
+                        prctl(PR_CAPBSET_DROP, i, 0, 0, 0);
+        rig_need(setresgid(RIG_GID, RIG_GID, RIG_GID) == 0 && syscall(SYS_capset, &head, caps) == 0,
+                 "capset");
+}
+
 /* PID 1 of the new namespace. */
 static inline void rig_become_agent(const struct rig *r, const char *root, const char *reconnect_ms) {
         char uid[16];
@@ -203,6 +225,9 @@ static inline void rig_become_agent(const struct rig *r, const char *root, const
                          (char *)"1900000000",
                          (char *)"65536",
                          (char *)reconnect_ms,
+                         (char *)(r->root ? RIG_CAPS : "0000000000000000"),
+                         (char *)"20000:20001",
+                         (char *)"10000:10001",
                          NULL };
         /* LeakSanitizer looks for leaks by ptrace, which the agent allows nobody. */
         char *env[] = { (char *)"IMAGE=yes", (char *)"BOTH=image", (char *)"ASAN_OPTIONS=detect_leaks=0",
@@ -213,6 +238,12 @@ static inline void rig_become_agent(const struct rig *r, const char *root, const
         rig_join_cgroup(r->slow);
         rig_need(chroot(root) == 0 && chdir("/") == 0, "chroot");
         rig_need(mount("proc", "/proc", "proc", 0, NULL) == 0, "proc");
+        if (!r->root && !r->several)
+                args[7] = NULL;
+        if (r->root) {
+                args[1] = args[2] = (char *)"0";
+                rig_become_engine_root();
+        }
         if (r->as) {
                 snprintf(uid, sizeof(uid), "%u", (unsigned)r->as);
                 args[1] = args[2] = uid;
@@ -401,7 +432,8 @@ static inline void rig_grant(struct rig *r, uint32_t channel, uint8_t stream, ui
         rig_send(r, FRAME_WINDOW, 0, channel, buf, sizeof(buf));
 }
 
-/* An order as @o says; its counts and strings are filled in from the two lists, which end with NULL. */
+/* An order as @o says; its counts and strings are filled in from the two lists, which end with NULL. Without ids it is
+ * for the agent's first user. */
 static inline void rig_order(struct rig *r, uint32_t channel, struct exec_order o,
                              const char *const *args, const char *const *env) {
         uint8_t *buf = malloc(PROTO_EXEC_MAX);
@@ -414,6 +446,10 @@ static inline void rig_order(struct rig *r, uint32_t channel, struct exec_order 
                 ;
         for (o.n_env = 0; env && env[o.n_env]; o.n_env++)
                 ;
+        if (o.uid == 0 && o.gid == 0 && !r->root) {
+                o.uid = r->as ? r->as : 10000;
+                o.gid = r->as ? r->as : 10001;
+        }
         if (!o.workdir)
                 o.workdir = "/";
         if (!o.exec_id)

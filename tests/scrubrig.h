@@ -54,7 +54,9 @@
 #define SET_FLAGS _IOW('f', 2, long)
 #define NODUMP_FL 0x40
 
-static const struct agent_ids ids = { 10000, 10000, EXEC_GID, 65536 };
+static const struct agent_ids ids = { .user = { 10000, 10000 },
+                                      .exec_gid_first = EXEC_GID,
+                                      .exec_gid_count = 65536 };
 
 /* What the world is like and what happens in it. */
 struct play {

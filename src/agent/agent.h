@@ -8,9 +8,11 @@
  *     main.c     arguments, confinement of the agent itself, the loop
  *     link.c     the stream to the manager: connect, buffers, frames
  *     start.c    an EXEC order: argv, environment, pipes; what is made ready for the next one
+ *     ids.c      whom commands may run as
  *     exec.c     the table of commands: deadlines, kills, ends
  *     stream.c   a command's streams: pipes, credit, limits
  *     tty.c      a command's terminal
+ *     halt.c     the end of all that runs
  *     keep.c     detached commands: what they wrote last, how they ended, what is said of them to a new manager
  *     attach.c   readers of what detached commands write
  *     child.c    from fork to exec: drop everything, then run
@@ -31,6 +33,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "common/agent_args.h"
 #include "common/frame.h"
 #include "common/proto.h"
 #include "common/proto_session.h"
@@ -44,13 +47,30 @@
 /* And a SCRUBBED: its numbers, and a place of at most PROTO_NAME_MAX. */
 #define SCRUBBED_MAX 128
 
-/* What the broker wrote into the arguments (common/agent_args.h). */
-struct agent_ids {
+struct agent_user {
         uid_t uid;
         gid_t gid;
+};
+
+/* What the broker wrote into the arguments (common/agent_args.h). */
+struct agent_ids {
+        struct agent_user user; /* whom most commands run as */
         gid_t exec_gid_first;
         uint32_t exec_gid_count; /* 0: commands run as the agent itself */
+        uint64_t caps;           /* of commands that run as uid 0 */
+        uint32_t n_more;
+        struct agent_user more[AGENT_USERS_MAX];
 };
+
+/* From "UID GID EXEC_GID_FIRST EXEC_GID_COUNT RECONNECT_MS CAPS [UID:GID]..." behind the name: 0, or -EINVAL, also where
+ * it is nothing for an agent with this process' uid and gid. */
+int ids_parse(struct agent_ids *ids, int argc, char *args[], uint32_t *ret_reconnect_ms);
+/* The pair of these, or NULL: no command may run as that. */
+const struct agent_user *ids_find(const struct agent_ids *ids, uid_t uid, gid_t gid);
+/* Some command may have the agent's uid. It could signal the agent's processes until they have another. */
+bool ids_exposed(const struct agent_ids *ids);
+/* Why the sandbox can never be scrubbed with such commands; NULL: it may be. */
+const char *ids_no_scrub(const struct agent_ids *ids);
 
 /* Where a page is not written to, it costs nothing. Programs are linked with their variables sorted by section
  * name (Makefile), so that these, which are large or end in something large, stand behind all others, and
@@ -89,6 +109,7 @@ uint64_t cgroup_peak(const struct cgroup *cg);
  * A failure is left in @error and @stage. */
 struct child {
         const struct agent_ids *ids;
+        const struct agent_user *user;
         gid_t exec_gid;
         int in;     /* a pipe to read from, for an order that wants stdin; -1: there is none */
         int out[2]; /* become 1 and 2 */
@@ -126,7 +147,7 @@ void child_become(struct child *c);
 void child_execute(struct child *c);
 _Noreturn void child_fail(struct child *c, uint8_t stage, int error);
 /* Their parts that the scrub's child needs too, both 0 or -errno: the first for the memory limit, the second
- * takes ids and exec_gid of @c. */
+ * takes ids, user and exec_gid of @c. */
 int child_prefer_for_oom(void);
 int child_drop_identity(const struct child *c);
 
@@ -138,8 +159,11 @@ int spare_prepare(struct child *c);
 bool spare_is_prepared(void);
 /* Its pid; 0: there is none. */
 pid_t spare_pid(void);
-/* Makes it run @c, and returns as child_start() does; -EAGAIN: there is none, or it died before. */
+/* Makes it run @c, and returns as child_start() does. -EAGAIN: there is none, or it died before; -ETIMEDOUT: it was
+ * held up for so long that it was killed. In both cases nothing of @c was executed. */
 pid_t spare_start(struct child *c);
+/* Ends it, where there is one. */
+void spare_end(void);
 
 /* --- tree.c ------------------------------------------------------------------------------------ */
 
@@ -152,6 +176,8 @@ struct tree {
 
 /* How many processes it has. -errno when /proc cannot be read. */
 int tree_count(const struct tree *t);
+/* How many processes there are in all, but for PID 1. -errno as above. */
+int tree_count_all(void);
 /* Sends @signo to each of them once. Returns how many there were. */
 int tree_signal(const struct tree *t, int signo);
 /* One round of ending the tree: stop what runs until a scan finds nothing new, then kill. Returns how
@@ -262,6 +288,7 @@ struct exec {
         enum exec_state state;
         uint32_t channel;
         pid_t pid;
+        const struct agent_user *user;
         struct tree tree;
         char marker[sizeof(EXEC_MARKER) + PROTO_EXEC_ID]; /* EXEC_MARKER and its id */
         bool one_shot;
@@ -323,6 +350,10 @@ struct agent {
         char no_scrub[128];     /* why this sandbox can never be proved clean; "": it can */
         bool scrub_due;         /* from an order with scrub until its SCRUBBED */
         uint32_t scrub_channel; /* its channel */
+        bool halt_due;          /* from a HALT until its HALTED */
+        uint64_t halt_kill_us;  /* when KILL follows TERM; 0: it has */
+        uint64_t halt_dead_us;  /* when nothing was left to kill; 0: not yet */
+        uint32_t halted;        /* how many it ends */
         uint32_t exec_serial;
         unsigned n_execs;  /* but for kept ones */
         unsigned n_untold; /* kept ones of which this manager has had no EXITED */
@@ -364,7 +395,8 @@ void exec_abandon(struct agent *a);
 struct exec *exec_find(struct agent *a, uint32_t channel);
 /* A slot for a new command, RUNNING and with everything but its process and descriptors; NULL when all
  * are taken. */
-struct exec *exec_take(struct agent *a, uint32_t channel, const struct exec_order *o);
+struct exec *exec_take(struct agent *a, uint32_t channel, const struct exec_order *o,
+                       const struct agent_user *user);
 /* A start that failed before there was a process: EXITED will say so. */
 void exec_failed(struct agent *a, struct exec *x, uint8_t cause, uint8_t stage, int error);
 
@@ -382,6 +414,17 @@ void exec_move(struct agent *a, struct exec *x, enum exec_state to);
 void exec_send_exited(struct agent *a, const struct exec *x, uint32_t channel);
 /* Gives the slot back, with what it had open. */
 void exec_free(struct agent *a, struct exec *x);
+
+/* --- halt.c ------------------------------------------------------------------------------------ */
+
+/* 0 or -EPROTO. */
+int halt_frame(struct agent *a, const struct frame *f);
+/* The next step of a HALT that is under way, after all others of the loop. Returns true when the next is due at once. */
+bool halt_advance(struct agent *a);
+/* When the next is due, on now_us()'s clock; 0: at an event, or there is none. */
+uint64_t halt_next_us(const struct agent *a);
+/* The manager has gone that sent it: what is still there is ended without further grace, and nobody is told. */
+void halt_abandon(struct agent *a);
 
 /* --- stream.c ---------------------------------------------------------------------------------- */
 
@@ -459,7 +502,7 @@ void attach_advance(struct agent *a);
 
 /* The agent takes the command's place, and its own again: who makes a pipe or a terminal owns it. The second
  * returns 0 or -errno. */
-void start_as_command(const struct agent *a);
+void start_as_command(const struct agent_user *user);
 int start_as_agent(void);
 /* Epoll tells of @fd as @kind, edge-triggered. 0 or -errno. */
 int start_watch(struct agent *a, int fd, uint32_t events, enum agent_event kind, unsigned index);

@@ -14,6 +14,10 @@
  *     vfork      does both halves at once; where something else runs (a session's commands and what they
  *                left), or where the prepared child was killed.
  *
+ * Where commands may have the agent's own uid, root's or any other, a vfork is out of place: one of them could stop the
+ * child before its exec, and the agent with it. There a new process of spare.c's does it, whom the agent waits
+ * for with a limit, wakes, and replaces where it was killed.
+ *
  * While a session's command runs, the spare process is the reserve at the pids limit: no more than forked,
  * root's, out of reach for commands. It becomes the prepared child once the sandbox has emptied. A one-shot
  * command is alone, so that nothing is in reserve while it runs.
@@ -43,6 +47,8 @@
 
 /* Where a child keeps its stdin until it knows whether the order wants one, and where a script goes. */
 #define EXTRA_FD 3
+/* Processes that may be killed before one becomes the command. */
+#define EXPOSED_TRIES 5
 
 void child_fail(struct child *c, uint8_t stage, int error) {
         c->stage = stage;
@@ -102,34 +108,51 @@ static int lend(bool on) {
         return n < 0 ? -errno : 0;
 }
 
-/* Without an exec_gid the agent is no more than the command. What a command can do to it then: its own limits (man 2
- * prlimit) and its place in the scheduler (nice, affinity) are open to whoever has its uid. It costs the sandbox of
- * that command. Its memory and descriptors are not, as it is not dumpable, nor do signals reach it, as it is PID 1. */
-int child_drop_identity(const struct child *c) {
+/* Exactly @caps, and none to hand on: then the ambient set is empty, too. An exec does not add to them, not even root's,
+ * as under no-new-privileges it keeps what was permitted before (man 7 capabilities). */
+static int take_caps(uint64_t caps) {
         struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-        struct __user_cap_data_struct none[2] = { 0 }, now[2];
+        struct __user_cap_data_struct now[2], want[2] = { 0 };
+
+        for (int i = 0; i < 2; i++)
+                want[i].effective = want[i].permitted = (uint32_t)(caps >> 32 * i);
+        if (syscall(SYS_capset, &head, want) < 0 || syscall(SYS_capget, &head, now) < 0)
+                return -errno;
+        return memcmp(now, want, sizeof(now)) == 0 ? 0 : -EPERM;
+}
+
+/* None of these may work any more. Who is root may well become root: hence ids that it has not. */
+static int prove_no_way_back(const struct child *c) {
+        const uid_t uid = c->user->uid ^ 1;
+        const gid_t gid = c->user->gid ^ 1;
+
+        if (syscall(SYS_setgroups, 1, &gid) == 0 || syscall(SYS_setresgid, gid, gid, gid) == 0 ||
+            syscall(SYS_setresuid, uid, uid, uid) == 0)
+                return -EPERM;
+        if ((c->user->gid && syscall(SYS_setresgid, 0, 0, 0) == 0) ||
+            (c->user->uid && syscall(SYS_setresuid, 0, 0, 0) == 0))
+                return -EPERM;
+        return 0;
+}
+
+/* Who has the agent's uid, as root in a sandbox has, and everybody in one without exec_gids: what can it do to the
+ * agent? Its place in the scheduler (nice, affinity), its OOM score and, with its gid, its limits (man 2 prlimit) are
+ * open. That costs the sandbox of that command. Its memory and descriptors are not open, as it is not dumpable and
+ * has capabilities that no command has, nor do signals reach it, as it is PID 1. */
+int child_drop_identity(const struct child *c) {
+        const struct agent_user *u = c->user;
+        int r;
 
         if ((c->exec_gid && syscall(SYS_setgroups, 1, &c->exec_gid) < 0) ||
-            syscall(SYS_setresgid, c->ids->gid, c->ids->gid, c->ids->gid) < 0 ||
-            syscall(SYS_setresuid, c->ids->uid, c->ids->uid, c->ids->uid) < 0)
+            syscall(SYS_setresgid, u->gid, u->gid, u->gid) < 0 ||
+            syscall(SYS_setresuid, u->uid, u->uid, u->uid) < 0)
                 return -errno;
         /* A change of uid makes the memory, which is still the agent's, as dumpable as the machine's
          * fs.suid_dumpable says: it shall not be open to ptrace for this moment. */
         if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
                 return -errno;
-        /* A change of uid from 0 clears the permitted and the effective set; this clears the
-         * inheritable one too, and the ambient set falls with it. */
-        if (syscall(SYS_capset, &head, none) < 0)
-                return -errno;
-        if (syscall(SYS_capget, &head, now) < 0)
-                return -errno;
-        if (now[0].effective | now[1].effective | now[0].permitted | now[1].permitted |
-            now[0].inheritable | now[1].inheritable)
-                return -EPERM;
-        /* Proof that there is no way back. */
-        if (syscall(SYS_setresuid, 0, 0, 0) == 0 || syscall(SYS_setresgid, 0, 0, 0) == 0)
-                return -EPERM;
-        return 0;
+        r = take_caps(u->uid == 0 ? c->ids->caps : 0);
+        return r < 0 ? r : prove_no_way_back(c);
 }
 
 /* 0 is /dev/null already, as the agent's own is. No source stands where a target goes, but for @in. */
@@ -258,11 +281,27 @@ static pid_t fork_child(struct child *c) {
         return pid < 0 ? -errno : pid;
 }
 
+/* That a process was killed before it was the command is no end of the command. */
+static pid_t start_exposed(struct child *c) {
+        for (int i = 0; i < EXPOSED_TRIES; i++) {
+                pid_t pid = spare_make();
+
+                if (pid < 0)
+                        return pid;
+                pid = spare_start(c);
+                if (pid != -EAGAIN)
+                        return pid;
+        }
+        return -EINTR;
+}
+
 static pid_t start(struct child *c) {
         pid_t pid = -EAGAIN;
 
         if (c->prepared)
                 pid = spare_start(c);
+        if (ids_exposed(c->ids))
+                return pid == -EAGAIN ? start_exposed(c) : pid;
         if (pid == -EAGAIN)
                 pid = fork_child(c);
         if (pid == -EAGAIN || pid == -ENOMEM)

@@ -78,7 +78,8 @@ static unsigned take_slot(struct agent *a) {
         return i;
 }
 
-struct exec *exec_take(struct agent *a, uint32_t channel, const struct exec_order *o) {
+struct exec *exec_take(struct agent *a, uint32_t channel, const struct exec_order *o,
+                       const struct agent_user *user) {
         unsigned i = a->n_execs < AGENT_RUNNING ? take_slot(a) : AGENT_EXECS;
         uint8_t *pool = keep_pool(i);
         struct exec *x = &a->execs[i];
@@ -88,6 +89,7 @@ struct exec *exec_take(struct agent *a, uint32_t channel, const struct exec_orde
         *x = (struct exec){
                 .channel = channel,
                 .pid = -1,
+                .user = user,
                 .tree = { .gid = a->ready.made ? a->ready.gid : exec_next_gid(a) },
                 .one_shot = o->one_shot,
                 .detached = o->detached,
@@ -199,7 +201,8 @@ static void main_ended(struct agent *a, struct exec *x, int status, const struct
                        bool others) {
         x->pid = -1;
         judge(a, x, status, ru);
-        if (others) {
+        /* Of a HALT all that is left has the same end. */
+        if (others && !a->halt_due) {
                 int n = tree_count(&x->tree);
 
                 x->end.background_left = n > 0 ? (uint32_t)n : 0;
@@ -371,7 +374,7 @@ bool exec_advance(struct agent *a) {
         uint64_t now;
         bool more;
 
-        if (a->n_execs == 0 && a->n_readers == 0 && a->n_untold == 0)
+        if (a->n_execs == 0 && a->n_readers == 0 && a->n_untold == 0 && !a->halt_due)
                 return false;
         more = stream_pump(a);
         now = now_us();
@@ -382,7 +385,7 @@ bool exec_advance(struct agent *a) {
                 keep_tell(a);
         if (a->n_readers > 0)
                 attach_advance(a);
-        return more;
+        return halt_advance(a) || more;
 }
 
 static uint64_t sooner(uint64_t a, uint64_t b) {
@@ -392,9 +395,10 @@ static uint64_t sooner(uint64_t a, uint64_t b) {
 int exec_timeout(const struct agent *a) {
         uint64_t now, next = UINT64_MAX;
 
-        if (a->n_execs == 0)
+        if (a->n_execs == 0 && !a->halt_due)
                 return -1;
         now = now_us();
+        next = sooner(next, halt_next_us(a));
         for (unsigned i = 0; i < a->top; i++) {
                 const struct exec *x = &a->execs[i];
 

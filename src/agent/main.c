@@ -1,7 +1,7 @@
 /*
  * hermes-sandbox agent: PID 1 of a sandbox.
  *
- *     agent UID GID EXEC_GID_FIRST EXEC_GID_COUNT RECONNECT_MS
+ *     agent UID GID EXEC_GID_FIRST EXEC_GID_COUNT RECONNECT_MS CAPS [UID:GID]...
  *
  * It confines itself first, then connects out to the manager, says what it sees of its confinement, and
  * serves commands until the manager says BYE or stays away for RECONNECT_MS.
@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/epoll.h>
@@ -62,39 +62,6 @@ uint64_t now_us(void) {
 
         clock_gettime(CLOCK_MONOTONIC, &ts);
         return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
-}
-
-/* A decimal number of at most @max, nothing around it. */
-static int parse_number(const char *s, uint32_t max, uint32_t *ret) {
-        char *end;
-        unsigned long v;
-
-        if (s[0] < '0' || s[0] > '9')
-                return -EINVAL;
-        errno = 0;
-        v = strtoul(s, &end, 10);
-        if (*end || errno || v > max)
-                return -EINVAL;
-        *ret = (uint32_t)v;
-        return 0;
-}
-
-static int parse_args(struct agent *a, int argc, char *args[], uint32_t *ret_reconnect_ms) {
-        uint32_t v[5];
-
-        if (argc != 6)
-                return -EINVAL;
-        for (int i = 0; i < 5; i++)
-                if (parse_number(args[i + 1], INT32_MAX, &v[i]) < 0)
-                        return -EINVAL;
-        if (v[0] == 0 || v[1] == 0 || (v[2] == 0 && v[3] > 0) || v[3] > INT32_MAX - v[2])
-                return -EINVAL;
-        /* Without gids for them, commands can be nobody else, and with them it is root that gives them out. */
-        if (v[3] == 0 ? v[0] != getuid() || v[1] != getgid() : getuid() != 0)
-                return -EINVAL;
-        a->ids = (struct agent_ids){ v[0], v[1], v[2], v[3] };
-        *ret_reconnect_ms = v[4];
-        return 0;
 }
 
 /* What the linker resolved (GOT, vtables of pointers) is written once, at the start. A dynamic loader closes it
@@ -237,6 +204,8 @@ static int handle(void *userdata, const struct frame *f) {
                 a->pong_len = f->len;
                 a->pong_due = true;
                 return 0;
+        case FRAME_HALT:
+                return halt_frame(a, f);
         case FRAME_BYE:
                 /* The end of PID 1 is the end of everything in its namespace. */
                 _exit(0);
@@ -330,6 +299,7 @@ static void serve(struct agent *a) {
         a->order_len = 0;
         attach_abandon(a);
         exec_abandon(a);
+        halt_abandon(a);
 }
 
 /* Between two attempts to reach the manager, also one that takes a connection and ends it at once: what runs goes
@@ -365,11 +335,12 @@ static int reconnect(struct agent *a, uint32_t patience_ms) {
 int main(int argc, char *args[], char *environ_of_image[]) {
         struct agent *a = &the_agent;
         uint32_t reconnect_ms, patience_ms;
+        const char *no_scrub;
 
         if (argc > 0 && strcmp(args[0], FILES_NAME) == 0)
                 return files_main(argc, args);
         /* Whoever else calls it: there is one agent in a sandbox. */
-        if (getpid() != 1 || parse_args(a, argc, args, &reconnect_ms) < 0)
+        if (getpid() != 1 || ids_parse(&a->ids, argc, args, &reconnect_ms) < 0)
                 return EXIT_USAGE;
         a->image_env = environ_of_image;
         link_init(&a->link);
@@ -377,8 +348,9 @@ int main(int argc, char *args[], char *environ_of_image[]) {
                 return EXIT_OS;
         cgroup_init(&a->cgroup, "/sys/fs/cgroup");
         start_warm_up(a);
-        if (a->ids.exec_gid_count == 0)
-                strcpy(a->no_scrub, "commands run as the agent itself");
+        no_scrub = ids_no_scrub(&a->ids);
+        if (no_scrub)
+                snprintf(a->no_scrub, sizeof(a->no_scrub), "%s", no_scrub);
         else if (places_init(&a->ids, a->no_scrub, sizeof(a->no_scrub)) == 0)
                 a->no_scrub[0] = '\0';
         /* One that no manager has ever met holds nothing that is worth the wait. */

@@ -179,8 +179,8 @@ static int take_identity(const struct agent_ids *ids, struct identity *ret) {
         ret->gid = getgid();
         ret->n_groups = getgroups(GROUPS_MAX, ret->groups);
         if (ret->n_groups < 0 || syscall(SYS_setgroups, 0, NULL) < 0 ||
-            syscall(SYS_setresgid, ids->gid, ids->gid, -1) < 0 ||
-            syscall(SYS_setresuid, ids->uid, ids->uid, -1) < 0)
+            syscall(SYS_setresgid, ids->user.gid, ids->user.gid, -1) < 0 ||
+            syscall(SYS_setresuid, ids->user.uid, ids->user.uid, -1) < 0)
                 return -errno;
         return 0;
 }

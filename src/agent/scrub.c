@@ -268,7 +268,7 @@ _Noreturn static void child_main(const struct agent_ids *ids, const struct place
         const struct itimerval limit = { .it_value = { CHILD_MAX_US / 1000000,
                                                        CHILD_MAX_US % 1000000 } };
         /* Its own gid as the only group: no right that it has not anyway. */
-        const struct child c = { .ids = ids, .exec_gid = ids->gid };
+        const struct child c = { .ids = ids, .user = &ids->user, .exec_gid = ids->user.gid };
         sigset_t timer;
 
         sigemptyset(&timer);

@@ -6,6 +6,9 @@
  * rest of the C library's state. The kernel clears spare.tid when it execs or dies (man 2 clone,
  * CLONE_CHILD_CLEARTID), which is what vfork's end is to a vfork.
  *
+ * Where a command has its uid (ids_exposed()), it can be stopped or killed before it is one. The agent wakes it again and
+ * again, and ends it after a while: well before the manager's patience with a ping does (15 s).
+ *
  * To the kernel a process that shares memory without vfork has one OOM score with all others that share it:
  * the command's is raised by the agent, after the exec.
  */
@@ -23,6 +26,7 @@
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -32,6 +36,11 @@
 #define SPARE_STACK (65536 + 1536)
 /* In spare.tid: it has done the first half. Above every pid (PID_MAX_LIMIT, linux/threads.h). */
 #define PREPARED (1 << 30)
+
+/* Between two wake-ups of one that may have been stopped, and the most that it gets. What takes long may be a busy
+ * machine, or its disk. */
+#define STUCK_RETRY_US UINT64_C(20000)
+#define STUCK_MAX_US UINT64_C(8000000)
 
 enum call { CALL_NONE, CALL_PREPARE, CALL_RUN };
 
@@ -43,9 +52,13 @@ static struct {
         struct child *order;
 } spare PLACED_SPARE;
 
-/* Sleeps while *@word is @value. What ends the sleep is seen in the word. */
+/* Sleeps while *@word is @value, for as long as @limit says (NULL: no limit). What ends the sleep is seen in the word. */
+static void sleep_for(int *word, int value, const struct timespec *limit) {
+        syscall(SYS_futex, word, FUTEX_WAIT, value, limit, NULL, 0);
+}
+
 static void sleep_on(int *word, int value) {
-        syscall(SYS_futex, word, FUTEX_WAIT, value, NULL, NULL, 0);
+        sleep_for(word, value, NULL);
 }
 
 static void set(int *word, int value) {
@@ -114,18 +127,48 @@ int spare_make(void) {
         return 0;
 }
 
-static void spare_end(void) {
-        pid_t pid = spare_pid();
+static void wait_for_end(void) {
         int tid;
 
-        kill(pid, SIGKILL);
         while ((tid = get(&spare.tid)) != 0)
                 sleep_on(&spare.tid, tid);
+}
+
+void spare_end(void) {
+        pid_t pid = spare_pid();
+
+        if (pid == 0)
+                return;
+        kill(pid, SIGKILL);
+        wait_for_end();
         waitpid(pid, NULL, __WCLONE);
 }
 
+/* Until it has the bits @until in spare.tid, or has ended: 0. -ETIMEDOUT: it was killed for not coming to that.
+ * *@ret_late: the agent slept to a limit, so that an ETIMEDOUT in the errno that the two share may be its own. */
+static int wait_for_it(int until, bool *ret_late) {
+        const struct timespec limit = { 0, STUCK_RETRY_US * 1000 };
+        uint64_t begun = now_us(), past = 0;
+        pid_t pid = spare_pid();
+        int tid;
+
+        while ((tid = get(&spare.tid)) != 0 && !(tid & until) && past < STUCK_MAX_US) {
+                sleep_for(&spare.tid, tid, &limit);
+                past = now_us() - begun;
+                *ret_late |= past >= STUCK_RETRY_US;
+                if (*ret_late && get(&spare.tid) == tid)
+                        kill(pid, SIGCONT);
+        }
+        if (tid == 0 || tid & until)
+                return 0;
+        kill(pid, SIGKILL);
+        wait_for_end();
+        return -ETIMEDOUT;
+}
+
 int spare_prepare(struct child *c) {
-        int tid, r;
+        bool late = false;
+        int r;
 
         if (spare_is_prepared())
                 spare_end(); /* for another command */
@@ -135,27 +178,37 @@ int spare_prepare(struct child *c) {
         c->error = 0;
         spare.order = c;
         set(&spare.call, CALL_PREPARE);
-        while ((tid = get(&spare.tid)) != 0 && !(tid & PREPARED))
-                sleep_on(&spare.tid, tid);
-        if (tid == 0)
+        r = wait_for_it(PREPARED, &late);
+        if (r == 0 && !spare_is_prepared())
                 return c->error ? -c->error : -EAGAIN;
-        return 0;
+        return r;
+}
+
+/* It has ended before its exec. */
+static pid_t failed(struct child *c, int r, bool late) {
+        if (c->error && !(late && c->error == ETIMEDOUT))
+                return 0;
+        c->error = 0;
+        return r < 0 ? r : -EAGAIN;
 }
 
 pid_t spare_start(struct child *c) {
         pid_t pid = spare_pid();
-        int tid;
+        bool late = false;
+        int r;
 
+        /* One that is prepared for another command is none for this. */
+        if (spare_is_prepared() && !c->prepared)
+                return -EAGAIN;
         if (pid == 0 || (spare.score_fd <= 0 && !child_score_is_lent()))
                 return -EAGAIN;
         spare.order = c;
         set(&spare.call, CALL_RUN);
-        while ((tid = get(&spare.tid)) != 0)
-                sleep_on(&spare.tid, tid);
+        r = wait_for_it(0, &late);
         /* The exec made an ordinary child of it. If it is none, it has died before, and no other wait
          * would ever see it: it has no signal at its end. */
         if (waitpid(pid, NULL, __WCLONE) == pid)
-                return c->error ? 0 : -EAGAIN;
+                return failed(c, r, late);
         if (spare.score_fd > 0 && write(spare.score_fd, "1000", 4) != 4)
                 kill(pid, SIGKILL);
         return pid;

@@ -122,8 +122,8 @@ static void close_pipes(struct ready *p) {
         }
 }
 
-void start_as_command(const struct agent *a) {
-        setfsuid(a->ids.uid);
+void start_as_command(const struct agent_user *user) {
+        setfsuid(user->uid);
 }
 
 int start_as_agent(void) {
@@ -132,12 +132,13 @@ int start_as_agent(void) {
         return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? -errno : 0;
 }
 
-static int make_pipes(struct agent *a, struct ready *p, unsigned index, bool use_stdin) {
+static int make_pipes(struct agent *a, const struct agent_user *user, struct ready *p, unsigned index,
+                      bool use_stdin) {
         int r = 0, back;
 
         *p = (struct ready){ .in = { -1, -1 }, .out = { { -1, -1 }, { -1, -1 } } };
         /* A command may open its own /dev/stderr again. */
-        start_as_command(a);
+        start_as_command(user);
         for (int i = 0; i < 2 && r == 0; i++)
                 r = make_pipe(p->out[i], 0);
         if (use_stdin && r == 0)
@@ -178,7 +179,7 @@ static int take_pipes(struct agent *a, struct exec *x, struct child *c, bool use
         c->prepared = p.made;
         a->ready.made = false;
         if (!p.made) {
-                r = make_pipes(a, &p, index, use_stdin);
+                r = make_pipes(a, x->user, &p, index, use_stdin);
                 if (r < 0)
                         return r;
         }
@@ -194,20 +195,20 @@ static int take_pipes(struct agent *a, struct exec *x, struct child *c, bool use
 
 void start_ready(struct agent *a) {
         struct ready *p = &a->ready;
-        struct child c = { .ids = &a->ids, .in = -1, .out = { -1, -1 } };
+        struct child c = { .ids = &a->ids, .user = &a->ids.user, .in = -1, .out = { -1, -1 } };
         unsigned slot;
 
-        if (p->made && spare_is_prepared())
+        if (a->halt_due || (p->made && spare_is_prepared()))
                 return;
         if (a->n_execs > 0 || exec_children_left()) {
-                /* No reserve where commands have the agent's uid: one of them could stop it for ever. */
-                if (!exec_alone(a) && a->ids.exec_gid_count > 0)
+                /* No reserve where commands have the agent's uid: one of them could end it, or stop it. */
+                if (!exec_alone(a) && !ids_exposed(&a->ids))
                         spare_make();
                 return;
         }
         drop_ready(a);
         slot = exec_free_slot(a);
-        if (slot == AGENT_EXECS || make_pipes(a, p, slot, true) < 0)
+        if (slot == AGENT_EXECS || make_pipes(a, &a->ids.user, p, slot, true) < 0)
                 return;
         p->slot = slot;
         p->gid = exec_next_gid(a);
@@ -233,6 +234,7 @@ static uint8_t failure_cause(const struct child *c) {
 static void start(struct agent *a, struct exec *x, const struct exec_order *o) {
         struct child c = {
                 .ids = &a->ids,
+                .user = x->user,
                 .exec_gid = x->tree.gid,
                 .in = -1,
                 .out = { -1, -1 },
@@ -263,6 +265,7 @@ void start_warm_up(struct agent *a) {
         char *args[] = { (char *)"sh", (char *)"-c", (char *)":", NULL }, *env[] = { NULL };
         struct child c = {
                 .ids = &a->ids,
+                .user = &a->ids.user,
                 .exec_gid = a->ids.exec_gid_first,
                 .in = -1,
                 .out = { a->null_fd, a->null_fd },
@@ -295,17 +298,24 @@ int start_refuse(struct agent *a, uint32_t channel, uint8_t cause, int error) {
 }
 
 static int order_whole(struct agent *a, uint32_t channel, const uint8_t *p, size_t len) {
+        const struct agent_user *user;
         struct exec_order o;
         struct exec *x;
 
         if (exec_order_decode(p, len, &o) < 0 || exec_find(a, channel) || attach_find(a, channel))
                 return -EPROTO;
+        user = ids_find(&a->ids, o.uid, o.gid);
+        if (!user || a->halt_due)
+                return -EPROTO;
         /* A scrub ends all that runs: such a command is alone until its SCRUBBED. */
         if (a->scrub_due || (o.scrub && (a->n_execs > 0 || a->no_scrub[0])))
                 return -EPROTO;
+        /* The prepared child is of the first pair, and nobody else shall meet it. */
+        if (spare_is_prepared() && user != &a->ids.user)
+                spare_end();
         if (!spare_is_prepared())
                 drop_ready(a);
-        x = exec_take(a, channel, &o);
+        x = exec_take(a, channel, &o, user);
         if (!x)
                 return start_refuse(a, channel, CAUSE_PIDS_LIMIT, EAGAIN);
         a->scrub_due = o.scrub;

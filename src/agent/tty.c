@@ -26,10 +26,10 @@ static int set_size(int fd, uint16_t rows, uint16_t cols) {
 }
 
 /* The agent's end, which does not block, with the command's end still closed to all. */
-static int open_master(const struct agent *a) {
+static int open_master(const struct agent_user *user) {
         int fd, r;
 
-        start_as_command(a);
+        start_as_command(user);
         fd = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
         r = fd < 0 ? -errno : fd;
         if (start_as_agent() < 0) {
@@ -41,7 +41,7 @@ static int open_master(const struct agent *a) {
 
 int tty_open(struct agent *a, struct exec *x, const struct exec_order *o, char ret_name[TTY_NAME]) {
         unsigned slot = (unsigned)(x - a->execs), number;
-        int unlocked = 0, r = open_master(a);
+        int unlocked = 0, r = open_master(x->user);
 
         if (r < 0)
                 return r;

@@ -165,7 +165,7 @@ static void run(unsigned i) {
         if (c->held || exec_find(&agent, i))
                 return;
         settle(); /* nothing is on its way about one that had its channel */
-        x = exec_take(&agent, i, &o);
+        x = exec_take(&agent, i, &o, &agent.ids.user);
         check(x);
         *c = (struct command){ .held = true };
         for (int k = 0; k < 2; k++) {
@@ -321,7 +321,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         int fd[2];
 
         check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fd) == 0);
-        agent.ids = (struct agent_ids){ 10000, 10000, 1900000000, 65536 };
+        agent.ids = (struct agent_ids){ .user = { 10000, 10000 },
+                                        .exec_gid_first = 1900000000,
+                                        .exec_gid_count = 65536 };
         link_init(&agent.link);
         agent.link.fd = fd[0];
         theirs = fd[1];

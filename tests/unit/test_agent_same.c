@@ -183,7 +183,7 @@ static void arguments(void **state) {
                         if (pid == 0) {
                                 rig_become(UID);
                                 execl(agent, agent, bad[i][0], bad[i][1], bad[i][2], bad[i][3], "100",
-                                      NULL);
+                                      "0000000000000000", NULL);
                                 _exit(99);
                         }
                         waitpid(pid, &status, 0);
