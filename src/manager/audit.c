@@ -265,39 +265,80 @@ int audit_suppressed(struct audit *a, uid_t uid, uint64_t requests, uint64_t dur
         return r < 0 ? r : k;
 }
 
-static int session_event(struct audit *a, const struct audit_session *s, const char *reason,
-                         const struct audit_caller *by, enum audit_res res) {
+static int session_event(struct audit *a, const struct audit_session *s,
+                         const struct audit_session_event *e, enum audit_res res) {
         char buf[AUDIT_RECORD_MAX];
         struct trail_stamp stamp;
         struct text t;
         int r, k;
 
         text_init(&t, buf, sizeof(buf));
-        audit_line_session(&t, s, reason, by);
+        audit_line_session(&t, s, e);
         r = trail_line(a, &t, &stamp);
         text_init(&t, buf, sizeof(buf));
-        audit_fields_session(&t, s, reason, by, &stamp);
+        audit_fields_session(&t, s, e, &stamp);
         k = kernel_record(a, AUDIT_TRUSTED_APP, &t, res, NULL);
         return r < 0 ? r : k;
 }
 
-int audit_session_opened(struct audit *a, const struct audit_session *s) {
+/* One whose loss is noticed before anything follows from it. */
+static int session_begins(struct audit *a, const struct audit_session *s,
+                          const struct audit_session_event *e) {
         int r = trail_ready(a->trail);
 
         if (r < 0) {
                 a->counts.failures++;
                 return r;
         }
-        r = session_event(a, s, NULL, NULL, AUDIT_RES_SUCCESS);
+        return session_event(a, s, e, AUDIT_RES_SUCCESS);
+}
+
+int audit_session_opened(struct audit *a, const struct audit_session *s) {
+        int r = session_begins(a, s, &(struct audit_session_event){ .what = AUDIT_OPENED });
+
         a->counts.opened += r == 0;
         return r;
 }
 
+int audit_session_started(struct audit *a, const struct audit_session *s,
+                          const struct audit_caller *by) {
+        return session_begins(a, s, &(struct audit_session_event){ .what = AUDIT_STARTED, .by = by });
+}
+
+int audit_session_stopped(struct audit *a, const struct audit_session *s, uint32_t processes,
+                          const struct audit_caller *by) {
+        const struct audit_session_event e = { .what = AUDIT_STOPPED, .processes = processes, .by = by };
+
+        return session_event(a, s, &e, AUDIT_RES_SUCCESS);
+}
+
 int audit_session_closed(struct audit *a, const struct audit_session *s, const char *reason,
                          const struct audit_caller *by) {
+        const struct audit_session_event e = { .what = AUDIT_CLOSED, .reason = reason, .by = by };
+
         tally_add(&a->counts.closed, reason, 1);
-        return session_event(a, s, reason, by,
+        return session_event(a, s, &e,
                              strcmp(reason, "lost") == 0 ? AUDIT_RES_FAILED : AUDIT_RES_SUCCESS);
+}
+
+int audit_ssh_login(struct audit *a, const struct audit_caller *who, const char *address,
+                    uint16_t port) {
+        char buf[AUDIT_RECORD_MAX];
+        struct trail_stamp stamp;
+        struct text t;
+        int r = trail_ready(a->trail), k;
+
+        if (r < 0) {
+                a->counts.failures++;
+                return r;
+        }
+        text_init(&t, buf, sizeof(buf));
+        audit_line_login(&t, who, address, port);
+        r = trail_line(a, &t, &stamp);
+        text_init(&t, buf, sizeof(buf));
+        audit_fields_login(&t, who, address, port, &stamp);
+        k = kernel_record(a, AUDIT_TRUSTED_APP, &t, AUDIT_RES_SUCCESS, NULL);
+        return r < 0 ? r : k;
 }
 
 int audit_pool(struct audit *a, bool start, unsigned containers) {

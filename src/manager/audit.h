@@ -20,11 +20,15 @@
 struct audit;
 struct audit_open_exec; /* audit_state.h */
 
+/* Bytes of a key's fingerprint, "SHA256:" and 43 characters of base64. */
+#define AUDIT_FP 50
+
 /* Who asked, as the kernel reports the socket's peer. */
 struct audit_caller {
         uid_t uid;
         pid_t pid;
-        uint32_t loginuid; /* UINT32_MAX: unset, or not readable without a race */
+        uint32_t loginuid;     /* UINT32_MAX: unset, or not readable without a race */
+        char fp[AUDIT_FP + 1]; /* of the ssh key that the gateway speaks for (gateway.h); "": none */
 };
 
 struct audit_exec {
@@ -111,6 +115,15 @@ int audit_session_opened(struct audit *a, const struct audit_session *s);
  * it, or NULL. 0, or -errno as above, for the log. */
 int audit_session_closed(struct audit *a, const struct audit_session *s, const char *reason,
                          const struct audit_caller *by);
+
+/* Stopped, @processes of it ended: op=session-stop, SESSION-STOP; @by NULL: not known any more. And started again:
+ * op=session-start, SESSION-START. 0, or -errno as of audit_exec_start(): then it must not be used. */
+int audit_session_stopped(struct audit *a, const struct audit_session *s, uint32_t processes,
+                          const struct audit_caller *by);
+int audit_session_started(struct audit *a, const struct audit_session *s, const struct audit_caller *by);
+
+/* The holder of a key has come by the gateway, from @address and @port: op=ssh-login, SSH-LOGIN. Likewise. */
+int audit_ssh_login(struct audit *a, const struct audit_caller *who, const char *address, uint16_t port);
 
 /* Pool start and stop: TRUSTED_APP records and POOL-START / POOL-STOP lines. */
 int audit_pool(struct audit *a, bool start, unsigned containers);

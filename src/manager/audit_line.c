@@ -71,8 +71,15 @@ static void line_quoted(struct text *t, const char *name, const char *value) {
         text_addf(t, "\"");
 }
 
+/* A fingerprint has only characters that need no quotes (gateway.h). */
+static void line_key(struct text *t, const struct audit_caller *who) {
+        if (who->fp[0])
+                text_addf(t, " fp=%s", who->fp);
+}
+
 static void line_tail(struct text *t, const struct audit_open_exec *o, const char *cause) {
         text_addf(t, " exec=%s uid=%" PRIu32, o->exec_id, (uint32_t)o->caller.uid);
+        line_key(t, &o->caller);
         line_quoted(t, "profile", o->profile);
         if (o->session[0])
                 line_quoted(t, "session", o->session);
@@ -132,24 +139,58 @@ static void add_by(struct text *t, const struct audit_caller *by) {
                 text_addf(t, " by=?");
 }
 
-void audit_line_session(struct text *t, const struct audit_session *s, const char *reason,
-                        const struct audit_caller *by) {
+static const char *const session_lines[] = {
+        [AUDIT_OPENED] = "SESSION-OPEN",
+        [AUDIT_STOPPED] = "SESSION-STOP",
+        [AUDIT_STARTED] = "SESSION-START",
+        [AUDIT_CLOSED] = "SESSION-CLOSE",
+};
+static const char *const session_ops[] = {
+        [AUDIT_OPENED] = "session-open",
+        [AUDIT_STOPPED] = "session-stop",
+        [AUDIT_STARTED] = "session-start",
+        [AUDIT_CLOSED] = "session-close",
+};
+
+/* The same in both trails. */
+static void add_event(struct text *t, const struct audit_session_event *e) {
+        if (e->what == AUDIT_CLOSED)
+                text_addf(t, " reason=%s", e->reason);
+        if (e->what == AUDIT_STOPPED)
+                text_addf(t, " processes=%" PRIu32, e->processes);
+        if (e->what != AUDIT_OPENED)
+                add_by(t, e->by);
+}
+
+void audit_line_session(struct text *t, const struct audit_session *s,
+                        const struct audit_session_event *e) {
         char cid[AUDIT_STATE_CID + 1];
 
         copy_id(cid, sizeof(cid), s->container_id);
-        text_addf(t, "%s cid=%s", reason ? "SESSION-CLOSE" : "SESSION-OPEN", cid);
+        text_addf(t, "%s cid=%s", session_lines[e->what], cid);
         line_quoted(t, "session", s->name);
         text_addf(t, " uid=%" PRIu32, (uint32_t)s->owner.uid);
+        line_key(t, &s->owner);
         line_quoted(t, "profile", s->profile);
-        if (!reason)
-                return;
-        text_addf(t, " reason=%s", reason);
-        add_by(t, by);
+        add_event(t, e);
+}
+
+void audit_line_login(struct text *t, const struct audit_caller *who, const char *address,
+                      uint16_t port) {
+        text_addf(t, "SSH-LOGIN uid=%" PRIu32, (uint32_t)who->uid);
+        line_key(t, who);
+        line_quoted(t, "addr", address);
+        text_addf(t, " port=%u", port);
 }
 
 void audit_line_suppressed(struct text *t, uid_t uid, uint64_t requests, uint64_t duration_ms) {
         text_addf(t, "SUPPRESSED requests=%" PRIu64 " dur=%" PRIu64 "ms uid=%" PRIu32, requests,
                   duration_ms, (uint32_t)uid);
+}
+
+static void fields_key(struct text *t, const struct audit_caller *who) {
+        if (who->fp[0])
+                audit_kernel_encode(t, "fp", who->fp, strlen(who->fp));
 }
 
 /* ausearch -ua and -ui find uid=, the first name that ends in "uid"; but what -i prints for a second
@@ -164,6 +205,7 @@ static void fields_head(struct text *t, const char *op, const struct audit_open_
         audit_kernel_encode(t, "profile", o->profile, strlen(o->profile));
         if (o->session[0])
                 audit_kernel_encode(t, "session", o->session, strlen(o->session));
+        fields_key(t, &o->caller);
 }
 
 static void fields_command(struct text *t, const struct audit_command *c) {
@@ -219,20 +261,31 @@ void audit_fields_scrub_failed(struct text *t, const char *container_id, const c
         audit_fields_stamp(t, stamp);
 }
 
-void audit_fields_session(struct text *t, const struct audit_session *s, const char *reason,
-                          const struct audit_caller *by, const struct trail_stamp *stamp) {
+static void fields_who(struct text *t, const char *op, const struct audit_caller *who) {
+        text_addf(t, "op=%s uid=%" PRIu32 " id=%" PRIu32 " sauid=%" PRIu32 " pid=%d", op,
+                  (uint32_t)who->uid, (uint32_t)who->uid, who->loginuid, (int)who->pid);
+}
+
+void audit_fields_session(struct text *t, const struct audit_session *s,
+                          const struct audit_session_event *e, const struct trail_stamp *stamp) {
         char cid[AUDIT_STATE_CID + 1];
 
         copy_id(cid, sizeof(cid), s->container_id);
-        text_addf(t, "op=%s uid=%" PRIu32 " id=%" PRIu32 " sauid=%" PRIu32 " pid=%d cid=\"%s\"",
-                  reason ? "session-close" : "session-open", (uint32_t)s->owner.uid,
-                  (uint32_t)s->owner.uid, s->owner.loginuid, (int)s->owner.pid, cid);
+        fields_who(t, session_ops[e->what], &s->owner);
+        text_addf(t, " cid=\"%s\"", cid);
         audit_kernel_encode(t, "profile", s->profile, strlen(s->profile));
         audit_kernel_encode(t, "session", s->name, strlen(s->name));
-        if (reason) {
-                text_addf(t, " reason=%s", reason);
-                add_by(t, by);
-        }
+        fields_key(t, &s->owner);
+        add_event(t, e);
+        audit_fields_stamp(t, stamp);
+}
+
+void audit_fields_login(struct text *t, const struct audit_caller *who, const char *address,
+                        uint16_t port, const struct trail_stamp *stamp) {
+        fields_who(t, "ssh-login", who);
+        fields_key(t, who);
+        /* Bare, as auditd's own: before the one that every record ends with, which says "?". */
+        text_addf(t, " addr=%s port=%u", address, port);
         audit_fields_stamp(t, stamp);
 }
 

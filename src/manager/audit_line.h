@@ -22,9 +22,17 @@ void audit_line_rejected(struct text *t, const struct audit_open_exec *o, const 
                          uint64_t length);
 void audit_line_scrub(struct text *t, const char *container_id, const char *exec_id,
                       const struct scrubbed *s);
-/* @reason NULL: it was opened. */
-void audit_line_session(struct text *t, const struct audit_session *s, const char *reason,
-                        const struct audit_caller *by);
+/* What has become of a session. */
+struct audit_session_event {
+        enum { AUDIT_OPENED, AUDIT_STOPPED, AUDIT_STARTED, AUDIT_CLOSED } what;
+        const char *reason;            /* of a close */
+        uint32_t processes;            /* that a stop has ended */
+        const struct audit_caller *by; /* NULL: not known, or nobody */
+};
+void audit_line_session(struct text *t, const struct audit_session *s,
+                        const struct audit_session_event *e);
+void audit_line_login(struct text *t, const struct audit_caller *who, const char *address,
+                      uint16_t port);
 void audit_line_suppressed(struct text *t, uid_t uid, uint64_t requests, uint64_t duration_ms);
 
 /* Fields of kernel records. @stamp is the line that says the same. */
@@ -36,8 +44,10 @@ void audit_fields_rejected(struct text *t, const struct audit_open_exec *o,
                            const struct trail_stamp *stamp);
 void audit_fields_scrub_failed(struct text *t, const char *container_id, const char *exec_id,
                                const struct scrubbed *s, const struct trail_stamp *stamp);
-void audit_fields_session(struct text *t, const struct audit_session *s, const char *reason,
-                          const struct audit_caller *by, const struct trail_stamp *stamp);
+void audit_fields_session(struct text *t, const struct audit_session *s,
+                          const struct audit_session_event *e, const struct trail_stamp *stamp);
+void audit_fields_login(struct text *t, const struct audit_caller *who, const char *address,
+                        uint16_t port, const struct trail_stamp *stamp);
 void audit_fields_suppressed(struct text *t, uid_t uid, uint64_t requests, uint64_t duration_ms,
                              const struct trail_stamp *stamp);
 void audit_fields_stamp(struct text *t, const struct trail_stamp *stamp);

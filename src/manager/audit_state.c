@@ -75,6 +75,7 @@ static int slot_encode(const struct audit_open_exec *x, uint8_t slot[CHECK_AT]) 
         wire_put_blob(&out, x->command, x->command_len);
         wire_put_u8(&out, x->detached);
         wire_put_u64(&out, x->begun_us);
+        wire_put_blob(&out, x->caller.fp, (uint32_t)strlen(x->caller.fp));
         return out.bad ? -EMSGSIZE : 0;
 }
 
@@ -86,9 +87,9 @@ static void get_text(struct wire_in *in, char *ret, size_t cap) {
 }
 
 static void slot_decode(const uint8_t slot[CHECK_AT], uint64_t check, struct audit_open_exec *ret) {
-        const uint8_t *command;
+        const uint8_t *command, *fp;
         struct wire_in in;
-        uint32_t len = 0;
+        uint32_t len = 0, fp_len = 0;
 
         memset(ret, 0, sizeof(*ret));
         wire_in_init(&in, slot, CHECK_AT);
@@ -107,6 +108,10 @@ static void slot_decode(const uint8_t slot[CHECK_AT], uint64_t check, struct aud
         ret->command_len = (uint16_t)len;
         ret->detached = wire_get_u8(&in) == 1;
         ret->begun_us = wire_get_u64(&in);
+        /* Zeros, and so none, in the slots of an earlier version. */
+        fp = wire_get_blob(&in, AUDIT_FP, &fp_len);
+        if (fp)
+                memcpy(ret->caller.fp, fp, fp_len);
         if (!in.bad && ret->exec_id[0] && checksum(slot) == check)
                 return;
         *ret = (struct audit_open_exec){ .exec_id = UNREADABLE,

@@ -51,22 +51,55 @@ void client_finish(struct client *c, uint8_t type, const void *payload, size_t l
         c->exec = NULL;
         c->opening = NULL;
         c->images = NULL;
+        if (c->stopping)
+                session_stop_left(c);
         c->since_ms = now_ms();
         conn_send(&c->conn, type, 0, c->channel, payload, len);
         conn_pause(&c->conn, true);
 }
 
-void client_reject(struct client *c, uint8_t exit_code, const char *fmt, ...) {
+/* The words of the trails that a program is told, too. */
+static uint8_t reason_of(const char *word) {
+        static const struct {
+                const char *word;
+                uint8_t reason;
+        } reasons[] = {
+                { "no_session", REJECT_NO_SESSION }, { "stopped", REJECT_STOPPED },
+                { "name_taken", REJECT_NAME_TAKEN }, { "ambiguous", REJECT_AMBIGUOUS },
+                { "no_profile", REJECT_NO_PROFILE }, { "other_image", REJECT_OTHER_IMAGE },
+                { "no_user", REJECT_NO_USER },
+        };
+
+        for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+                if (strcmp(reasons[i].word, word) == 0)
+                        return reasons[i].reason;
+        return REJECT_OTHER;
+}
+
+static void reject(struct client *c, uint8_t exit_code, const char *word, const char *fmt, va_list ap) {
         char line[PROTO_LINE_MAX];
         uint8_t buf[PROTO_LINE_MAX + 64];
-        struct reject r = { exit_code, REJECT_OTHER, line };
+        struct reject r = { exit_code, reason_of(word), line };
+
+        vsnprintf(line, sizeof(line), fmt, ap);
+        c->m->n_rejected++;
+        client_finish(c, FRAME_REJECT, buf, (size_t)reject_encode(&r, buf, sizeof(buf)));
+}
+
+void client_reject(struct client *c, uint8_t exit_code, const char *fmt, ...) {
         va_list ap;
 
         va_start(ap, fmt);
-        vsnprintf(line, sizeof(line), fmt, ap);
+        reject(c, exit_code, "", fmt, ap);
         va_end(ap);
-        c->m->n_rejected++;
-        client_finish(c, FRAME_REJECT, buf, (size_t)reject_encode(&r, buf, sizeof(buf)));
+}
+
+void client_refuse(struct client *c, uint8_t exit_code, const char *word, const char *fmt, ...) {
+        va_list ap;
+
+        va_start(ap, fmt);
+        reject(c, exit_code, word, fmt, ap);
+        va_end(ap);
 }
 
 void client_answer(struct client *c, uint8_t type, const char *text, size_t len) {
@@ -84,6 +117,8 @@ static void client_free(struct client *c) {
                 session_hangup(c->opening);
         if (c->images)
                 image_hangup(c->images);
+        if (c->stopping)
+                session_stop_left(c);
         LIST_REMOVE(c, link);
         c->m->n_clients--;
         conn_done(&c->conn);
@@ -157,7 +192,7 @@ static int on_status(struct client *c, const struct frame *f) {
                         (unsigned)c->peer.uid);
                 return 0;
         }
-        text = status_text(c->m, c->peer.uid, f->payload[0], &len);
+        text = status_text(c->m, &c->peer, f->payload[0], &len);
         if (!text)
                 abort();
         client_answer(c, FRAME_STATUS, text, len);
@@ -308,8 +343,8 @@ void clients_check(struct manager *m, uint64_t now) {
                 if (c->later && now - c->since_ms > FIRST_FRAME_MS)
                         resume(c);
                 else if (c->answered ? now - c->since_ms > LINGER_MS && c->conn.out_len == 0
-                                     : !c->exec && !c->opening && !c->images && !c->later &&
-                                               now - c->since_ms > FIRST_FRAME_MS)
+                                     : !c->exec && !c->opening && !c->images && !c->stopping &&
+                                               !c->later && now - c->since_ms > FIRST_FRAME_MS)
                         client_free(c);
         }
 }

@@ -55,6 +55,7 @@ void session_keep_end(struct session *s, const struct exec *x, const struct exit
         memcpy(e->id, x->id, sizeof(e->id));
         e->channel = x->channel;
         e->exited = *exited;
+        e->stopped = x->stopped;
         verdict(x, exited, &e->result, message, sizeof(message));
         e->begun_us = x->begun_us;
         e->command_len = o.command_len;
@@ -127,6 +128,11 @@ static void begin(struct client *c, struct session *s, const struct attach *a, u
         exec_tell_started(x);
 }
 
+/* Who holds one key does not hear of the commands of another. */
+static bool is_another_keys(const struct peer *p, const struct session *s) {
+        return p->uid == s->owner.uid && !peer_is(p, &s->owner);
+}
+
 int attach_handle(struct client *c, const struct frame *f) {
         struct session *s;
         struct ended *e;
@@ -141,10 +147,10 @@ int attach_handle(struct client *c, const struct frame *f) {
                         "uid %u is not in group hermes-sandbox: sudo usermod -aG hermes-sandbox "
                         "USER, then log in again",
                         (unsigned)c->peer.uid);
-        else if (!find(c->m, a.exec_id, &s, &x, &e))
+        else if (!find(c->m, a.exec_id, &s, &x, &e) || is_another_keys(&c->peer, s))
                 client_reject(c, EXIT_SANDBOX, "attach: no detached command %s: see hermes-sandbox ps",
                               a.exec_id);
-        else if (s->owner.uid != c->peer.uid)
+        else if (!peer_is(&c->peer, &s->owner))
                 request_not_allowed(c, "attach", s->name, s->pool->name, "command %s is another user's",
                                     a.exec_id);
         else if (s->n_attached >= SESSION_ATTACHES_MAX || s->n_left >= LEFT_MAX)
@@ -173,6 +179,11 @@ void attach_end(struct exec *x, const struct exited *exited) {
 
         if (unknown_to_agent(exited))
                 exited = e ? &e->exited : &lost;
+        /* Why, the agent does not say. */
+        if (e && e->stopped) {
+                exited = &e->exited;
+                exec_stopped(x, 0);
+        }
         /* EXITED counts what did not go over the command's own channel: that is all of it. */
         for (int i = 0; i < 2; i++)
                 x->bytes[i] = x->lines[i] = 0;

@@ -90,7 +90,7 @@ void exec_refuse(struct exec *x, const char *reason, const char *line) {
         move(x, EXEC_ENDED);
         audit_rejected(x->m->audit, &x->audit, reason, 0);
         if (c)
-                client_reject(c, EXIT_SANDBOX, "rejected: %s", line);
+                client_refuse(c, EXIT_SANDBOX, reason, "rejected: %s", line);
         exec_free(x);
 }
 
@@ -139,7 +139,24 @@ static void refuse_unrecorded(struct exec *x, int r) {
         exec_refuse(x, "audit", line);
 }
 
+/* Where it runs. False: the config has changed meanwhile, and it may not be that user any more. */
+static bool place_of(const struct exec *x, struct order_place *ret) {
+        const struct config_profile *p = x->pool->profile;
+        const struct session *s = x->session;
+
+        *ret = (struct order_place){ .workdir = p->workdir };
+        if (s && s->workdir && s->workdir[0])
+                ret->workdir = s->workdir;
+        if (s) {
+                ret->n_env = s->n_env;
+                ret->env = s->env;
+                ret->env_len = s->env_len;
+        }
+        return session_user(s, p, &x->request, &ret->user);
+}
+
 void exec_assign(struct exec *x, struct sandbox *sb) {
+        struct order_place place;
         _cleanup_free_ uint8_t *order = NULL;
         size_t len, done = 0;
         uint64_t timeout_ms;
@@ -151,15 +168,20 @@ void exec_assign(struct exec *x, struct sandbox *sb) {
                 /* One that came back was there, and only had to be scrubbed. */
                 x->pool_hit = x->audit.pool_hit = sb->uses > 0;
         }
+        if (!place_of(x, &place)) {
+                exec_refuse(x, "no_user", "the profile's users have changed meanwhile: ask again");
+                return;
+        }
         memcpy(x->container, sb->id, sizeof(x->container));
         r = audit_exec_start(x->m->audit, &x->audit);
         if (r < 0) {
                 refuse_unrecorded(x, r);
                 return;
         }
-        scrub = !x->session && pool_scrubs(x->pool, sb);
-        order = order_encode(x->pool->profile, &x->request, x->args_len, !x->session, scrub, x->id,
-                             &len);
+        /* The gateway's uid is of many keys: what one has used comes back to none. */
+        scrub = !x->session && !x->audit.caller.fp[0] && pool_scrubs(x->pool, sb);
+        order = order_encode(x->pool->profile, &place, &x->request, x->args_len, !x->session, scrub,
+                             x->id, &len);
         stats_started(x, now_us());
         timeout_ms = order_timeout_ms(x->pool->profile, &x->request);
         if (timeout_ms > 0 && timeout_ms < UINT64_MAX / 4)
@@ -309,6 +331,20 @@ static void end(struct exec *x, const struct exited *e) {
                 client_leave(c);
 }
 
+/* The agent says how it ended; why, it need not know. What ends by itself in its time of grace has its own end. */
+static void judge_stopped(struct exited *e) {
+        if (e->cause == CAUSE_SIGNALED || e->cause == CAUSE_CANCELLED)
+                e->cause = e->signaled ? CAUSE_CANCELLED : CAUSE_EXITED;
+}
+
+void exec_stopped(struct exec *x, uint64_t due_ms) {
+        x->stopped = true;
+        if (!x->cancelled)
+                x->cancelled = "as its session was stopped";
+        if (!x->attach)
+                end_by(x, due_ms);
+}
+
 int exec_agent_frame(struct exec *x, const struct frame *f) {
         struct exited e;
 
@@ -324,6 +360,8 @@ int exec_agent_frame(struct exec *x, const struct frame *f) {
         case FRAME_EXITED:
                 if (exited_decode(f->payload, f->len, &e) < 0)
                         return -EPROTO;
+                if (x->stopped)
+                        judge_stopped(&e);
                 if (x->request.detach)
                         session_keep_end(x->session, x, &e);
                 end(x, &e);

@@ -26,6 +26,7 @@ struct exec {
         uint64_t hung_ms;      /* when its reader went away */
         bool unrecorded;       /* of an earlier life's, which has recorded its end already */
         const char *cancelled; /* "by …": who has ended it, other than its caller */
+        bool stopped;          /* its session is being stopped */
         uint8_t *payload;      /* owns the strings of @request */
         struct exec_request request;
         size_t args_len; /* of request.args_wire: the arguments alone */
@@ -74,6 +75,8 @@ int exec_agent_frame(struct exec *x, const struct frame *f);
 void exec_lost(struct exec *x, const char *why);
 /* This manager ends, and its session does not: who waits for the command is told, a detached one goes on. */
 void exec_leave(struct exec *x);
+/* Its session is stopped: its agent has ended it by @due_ms. */
+void exec_stopped(struct exec *x, uint64_t due_ms);
 /* Has the agent, which ends it at its time-out and when it is told to, not done so for far too long? */
 bool exec_overdue(struct exec *x, uint64_t now);
 /* @signal 0: ends the whole tree. */

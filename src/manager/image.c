@@ -35,9 +35,9 @@ struct image_job {
         LIST_ENTRY(image_job) link;
         struct manager *m;
         struct client *client; /* NULL: it has gone */
-        uid_t uid;
+        struct audit_caller caller;
         uint16_t op;
-        bool json;
+        uint8_t form;                      /* enum answer_form */
         char failure[ENGINE_TEXT_MAX + 1]; /* of the first row that failed */
         size_t n, at;
         struct image_row rows[];
@@ -165,9 +165,12 @@ static void finish(struct image_job *job) {
                 return;
         }
         if (job->op == ASK_IMAGE_LIST)
-                text = image_list_text(job->rows, job->n, job->json, &len);
+                text = job->form == ANSWER_RECORDS
+                               ? image_list_records(job->m, job->rows, job->n, &len)
+                               : image_list_text(job->rows, job->n, job->form == ANSWER_JSON, &len);
         else
-                text = image_verify_text(job->m, job->rows, job->n, job->uid, job->json, &len, &bad);
+                text = image_verify_text(job->m, job->rows, job->n, &job->caller,
+                                         job->form == ANSWER_JSON, &len, &bad);
         if (!text)
                 abort();
         if (bad == 0) {
@@ -281,6 +284,7 @@ static void found(void *userdata, const struct engine_msg *m, int fd) {
         snprintf(row->id, sizeof(row->id), "%s", m->image);
         snprintf(row->digest, sizeof(row->digest), "%s", m->digest);
         snprintf(row->created, sizeof(row->created), "%s", m->created);
+        snprintf(row->entrypoint, sizeof(row->entrypoint), "%s", m->entrypoint ? m->entrypoint : "");
         if (m->present && p && p->profile && strcmp(p->profile->image, row->image) == 0)
                 image_is(p, row->id);
         next(job);
@@ -300,6 +304,7 @@ static bool known(struct image_job *job) {
                 memcpy(row->id, r->id, sizeof(row->id));
                 memcpy(row->digest, r->digest, sizeof(row->digest));
                 memcpy(row->created, r->created, sizeof(row->created));
+                memcpy(row->entrypoint, r->entrypoint, sizeof(row->entrypoint));
                 return true;
         }
         return false;
@@ -339,7 +344,7 @@ static bool has_room(struct client *c, uint16_t op) {
         const struct image_job *job;
 
         LIST_FOREACH(job, &c->m->image_jobs, link) {
-                bool pull = job->op == ASK_IMAGE_PULL, my = job->uid == c->peer.uid;
+                bool pull = job->op == ASK_IMAGE_PULL, my = job->caller.uid == c->peer.uid;
 
                 all++;
                 mine += my;
@@ -402,14 +407,16 @@ static bool add_named(struct image_job *job, struct client *c, const struct ask 
         return true;
 }
 
-/* Nobody pulls by the way what no sandbox is kept of. */
+/* Nobody pulls by the way what no sandbox is kept of, and records are for whoever uses the profiles. */
 static void add_all(struct image_job *job, struct client *c) {
         const struct config *config = c->m->config;
 
         for (size_t i = 0; i < config->n_profiles; i++) {
                 const struct config_profile *p = &config->profiles[i];
 
-                if (job->op != ASK_IMAGE_PULL || (p->size > 0 && peer_profile_allowed(&c->peer, p)))
+                if (job->op == ASK_IMAGE_PULL
+                            ? p->size > 0 && peer_profile_allowed(&c->peer, p)
+                            : job->form != ANSWER_RECORDS || peer_profile_allowed(&c->peer, p))
                         add_row(job, p, false);
         }
 }
@@ -430,7 +437,9 @@ void image_ask(struct client *c, const struct ask *a) {
         job = calloc(1, sizeof(*job) + config->n_profiles * sizeof(job->rows[0]));
         if (!job)
                 abort();
-        *job = (struct image_job){ .m = c->m, .uid = c->peer.uid, .op = a->op, .json = a->form == ANSWER_JSON };
+        *job = (struct image_job){
+                .m = c->m, .caller = peer_caller(&c->peer), .op = a->op, .form = a->form
+        };
         LIST_INSERT_HEAD(&c->m->image_jobs, job, link);
         if (!add_named(job, c, a)) {
                 job_free(job);
@@ -439,9 +448,12 @@ void image_ask(struct client *c, const struct ask *a) {
         if (a->n_labels == 0)
                 add_all(job, c);
         if (job->n == 0)
-                request_not_allowed(c, "image pull", "", "",
-                                    "uid %u may use no profile that keeps sandboxes warm: name one",
-                                    (unsigned)c->peer.uid);
+                request_not_allowed(
+                        c, op_name(a->op), "", "",
+                        a->op == ASK_IMAGE_PULL
+                                ? "uid %u may use no profile that keeps sandboxes warm: name one"
+                                : "uid %u may use no profile",
+                        (unsigned)c->peer.uid);
         else if (!b->welcomed || b->state != ENGINE_UP)
                 client_reject(c, EXIT_SANDBOX, "%s: %s", op_name(a->op), b->state_text);
         else

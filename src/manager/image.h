@@ -20,6 +20,7 @@ struct image_row {
         char id[ENGINE_IMAGE_ID_MAX + 1];
         char digest[ENGINE_DIGEST_MAX + 1];
         char created[ENGINE_CREATED_MAX + 1];
+        char entrypoint[PROTO_ENTRYPOINT_MAX + 1]; /* JSON */
         uint64_t bytes;
 };
 
@@ -29,7 +30,9 @@ const char *image_short(const char *name, char buf[IMAGE_SHORT]);
 
 /* Allocated texts; NULL when out of memory. The first has one row for each image. */
 char *image_list_text(const struct image_row *rows, size_t n, bool json, size_t *ret_len);
-/* Compares with the sandboxes that there are. @uid is told the names of its own sessions (root: of all). *ret_bad is
+/* One record for each row (proto_open.h). */
+char *image_list_records(struct manager *m, const struct image_row *rows, size_t n, size_t *ret_len);
+/* Compares with the sandboxes that there are. @who is told the names of his own sessions (root: of all). *ret_bad is
  * how many profiles are not as they should be. */
-char *image_verify_text(struct manager *m, const struct image_row *rows, size_t n, uid_t uid, bool json,
-                        size_t *ret_len, size_t *ret_bad);
+char *image_verify_text(struct manager *m, const struct image_row *rows, size_t n,
+                        const struct audit_caller *who, bool json, size_t *ret_len, size_t *ret_bad);

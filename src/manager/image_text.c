@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/jsonw.h"
+#include "common/wire.h"
 #include "manager/image.h"
 #include "manager/session.h"
 
@@ -149,6 +150,48 @@ char *image_list_text(const struct image_row *rows, size_t n, bool json, size_t 
         return buf;
 }
 
+char *image_list_records(struct manager *m, const struct image_row *rows, size_t n, size_t *ret_len) {
+        static uint8_t record[4 + 4096];
+        char *buf = NULL;
+        FILE *f = open_memstream(&buf, ret_len);
+
+        for (size_t i = 0; f && i < n; i++) {
+                const struct image_row *r = &rows[i];
+                const struct config_profile *p = config_profile_find(m->config, r->profile);
+                struct image_info info = { .profile = r->profile,
+                                           .name = r->image,
+                                           .present = r->present,
+                                           .id = r->id,
+                                           .digest = r->digest,
+                                           .bytes = r->bytes,
+                                           .created = r->created,
+                                           .entrypoint = r->entrypoint };
+                struct wire_out out;
+                ssize_t len;
+
+                if (!p)
+                        continue; /* a reload has dropped it meanwhile */
+                info.network = strlen(p->network) <= PROTO_NAME_MAX ? p->network : "";
+                info.uid = p->uid;
+                info.gid = p->gid;
+                info.memory_bytes = p->memory_bytes;
+                info.cpu_nano = p->cpu_nano;
+                info.shm_bytes = p->shm_bytes;
+                info.pids_limit = p->pids_limit;
+                len = image_info_encode(&info, record + 4, sizeof(record) - 4);
+                if (len < 0)
+                        abort(); /* every field has a bound */
+                wire_out_init(&out, record, 4);
+                wire_put_u32(&out, (uint32_t)len);
+                fwrite(record, 1, 4 + (size_t)len, f);
+        }
+        if (!f || fclose(f) != 0) {
+                free(buf);
+                return NULL;
+        }
+        return buf;
+}
+
 /* --- verify -------------------------------------------------------------------------------------- */
 
 struct verdict {
@@ -162,20 +205,23 @@ static bool is_other(const struct sandbox *sb, const struct image_row *row) {
         return sb->state != SANDBOX_GONE && !engine_same_image(sb->image, row->id);
 }
 
-static bool may_see(const struct sandbox *sb, uid_t uid) {
-        return sb->session && (uid == 0 || sb->session->owner.uid == uid);
+static bool may_see(const struct sandbox *sb, const struct audit_caller *who) {
+        const struct audit_caller *owner = sb->session ? &sb->session->owner : NULL;
+
+        return owner && (who->uid == 0 || (owner->uid == who->uid && strcmp(owner->fp, who->fp) == 0));
 }
 
-static void count(const struct pool *p, const struct image_row *row, uid_t uid, struct verdict *v) {
+static void count(const struct pool *p, const struct image_row *row, const struct audit_caller *who,
+                  struct verdict *v) {
         const struct sandbox *sb, *leased = NULL;
 
         TAILQ_FOREACH(sb, &p->sandboxes, link) {
                 v->all += sb->state != SANDBOX_GONE;
                 v->other += is_other(sb, row);
-                if (is_other(sb, row) && sb->session && (!leased || may_see(sb, uid)))
+                if (is_other(sb, row) && sb->session && (!leased || may_see(sb, who)))
                         leased = sb;
         }
-        if (leased && may_see(leased, uid)) {
+        if (leased && may_see(leased, who)) {
                 snprintf(v->session, sizeof(v->session), "session %s", leased->session->name);
                 snprintf(v->mend, sizeof(v->mend), "hermes-sandbox session close %s",
                          leased->session->name);
@@ -183,7 +229,8 @@ static void count(const struct pool *p, const struct image_row *row, uid_t uid, 
                 snprintf(v->session, sizeof(v->session), "a session of another user");
 }
 
-static void judge(const struct pool *p, const struct image_row *row, uid_t uid, struct verdict *v) {
+static void judge(const struct pool *p, const struct image_row *row, const struct audit_caller *who,
+                  struct verdict *v) {
         char name[IMAGE_SHORT], id[IMAGE_SHORT];
 
         *v = (struct verdict){ .state = "missing" };
@@ -202,7 +249,7 @@ static void judge(const struct pool *p, const struct image_row *row, uid_t uid, 
                 return;
         }
         if (p)
-                count(p, row, uid, v);
+                count(p, row, who, v);
         image_short(row->id, id);
         v->state = v->other ? "other" : "ok";
         if (v->other == 0)
@@ -221,8 +268,8 @@ static void judge(const struct pool *p, const struct image_row *row, uid_t uid, 
         }
 }
 
-static void verify_json(struct jsonw *j, const struct pool *p, const struct image_row *row, uid_t uid,
-                        const struct verdict *v) {
+static void verify_json(struct jsonw *j, const struct pool *p, const struct image_row *row,
+                        const struct audit_caller *who, const struct verdict *v) {
         const struct sandbox *sb;
 
         jsonw_object(j);
@@ -240,7 +287,7 @@ static void verify_json(struct jsonw *j, const struct pool *p, const struct imag
                 key_str(j, "container", sb->id);
                 key_str(j, "id", sb->image);
                 key_str(j, "state", stats_state_name(sb->state));
-                key_str(j, "session", may_see(sb, uid) ? sb->session->name : NULL);
+                key_str(j, "session", may_see(sb, who) ? sb->session->name : NULL);
                 jsonw_object_end(j);
         }
         jsonw_array_end(j);
@@ -249,8 +296,8 @@ static void verify_json(struct jsonw *j, const struct pool *p, const struct imag
         jsonw_object_end(j);
 }
 
-char *image_verify_text(struct manager *m, const struct image_row *rows, size_t n, uid_t uid, bool json,
-                        size_t *ret_len, size_t *ret_bad) {
+char *image_verify_text(struct manager *m, const struct image_row *rows, size_t n,
+                        const struct audit_caller *who, bool json, size_t *ret_len, size_t *ret_bad) {
         char *buf = NULL;
         struct jsonw j;
         FILE *f = open_memstream(&buf, ret_len);
@@ -266,10 +313,10 @@ char *image_verify_text(struct manager *m, const struct image_row *rows, size_t 
                 const struct pool *p = pool_find(m, rows[i].profile);
                 struct verdict v;
 
-                judge(p, &rows[i], uid, &v);
+                judge(p, &rows[i], who, &v);
                 *ret_bad += strcmp(v.state, "ok") != 0 && strcmp(v.state, "unused") != 0;
                 if (json)
-                        verify_json(&j, p, &rows[i], uid, &v);
+                        verify_json(&j, p, &rows[i], who, &v);
                 else
                         fprintf(f, "%-7s  %s: %s%s%s\n", v.state, rows[i].profile, v.why,
                                 v.mend[0] ? ": " : "", v.mend);

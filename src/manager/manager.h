@@ -10,7 +10,7 @@
  *     conn.c      a framed connection; conn_passed.c: a descriptor that comes with it
  *     peer.c      who is at the other end of a socket, and may they
  *     client.c    a caller's connection and its one request
- *     ask.c       the requests that run no command
+ *     ask.c       the requests that run no command; open.c: that for a session
  *     request.c   a command is asked for: may it run, and where
  *     exec.c      a command (exec.h): from start to result, both trails, both ends' credit
  *     detached.c  commands that nobody waits for: their ends, and who attaches to them
@@ -163,7 +163,7 @@ struct pool {
         uint8_t recipe[CONFIG_RECIPE];            /* with the agent's hash: what a sandbox must have */
         TAILQ_HEAD(sandboxes, sandbox) sandboxes; /* the one that became warm last at the end */
         unsigned n_warm, n_creating, n_busy, n_starting, n_scrubbing, n_leased;
-        unsigned n_mounting;      /* being made for a session alone */
+        unsigned n_alone;         /* being made for a session alone */
         TAILQ_HEAD(, turn) turns; /* the users that wait, the one whose turn it is first */
         unsigned n_queue;         /* who waits */
         bool changed;             /* pools_settle() is to look at it */
@@ -235,7 +235,7 @@ struct waiter {
         struct turn *turn; /* NULL: it does not wait */
         bool session;      /* which of the two */
         bool cold;         /* it waits for a cold start */
-        bool mounted;      /* for one that is made with host folders in it: no other will do */
+        bool alone;        /* for one that is made for it alone: no other will do */
         uint64_t queued_ms;
 };
 
@@ -342,6 +342,10 @@ struct client {
         uint64_t request_total; /* also what was not kept */
         struct exec *exec;
         struct session *opening;  /* which it waits for */
+        struct session *stopping; /* until which is stopped it waits */
+        bool starts;              /* to start it then */
+        uint8_t form;             /* of that answer: enum answer_form */
+        LIST_ENTRY(client) stop_link;
         struct image_job *images; /* likewise */
         uint8_t later;            /* type of its request, which is handled once every session is there */
 };
@@ -361,16 +365,19 @@ void client_answer(struct client *c, uint8_t type, const char *text, size_t len)
 void client_leave(struct client *c);
 __attribute__((format(printf, 3, 4))) void client_reject(struct client *c, uint8_t exit_code,
                                                          const char *fmt, ...);
+/* The same where a program shall know why: @word is one of the trails' words for it, of which those that have a number
+ * (enum reject_reason) are told with it. */
+__attribute__((format(printf, 4, 5))) void client_refuse(struct client *c, uint8_t exit_code,
+                                                         const char *word, const char *fmt, ...);
 void clients_check(struct manager *m, uint64_t now);
 /* What was put off until every session is there. */
 void clients_resume(struct manager *m);
 
-/* --- ask.c ------------------------------------------------------------------------------------- */
+/* --- open.c, ask.c ----------------------------------------------------------------------------- */
 
-/* A whole ASK has come: 0 or -EPROTO. */
-int ask_handle(struct client *c, const struct frame *f);
-/* The same for a whole OPEN. */
+/* A whole OPEN, a whole ASK has come: 0 or -EPROTO. */
 int open_handle(struct client *c, const struct frame *f);
+int ask_handle(struct client *c, const struct frame *f);
 /* Is it about commands of sessions? */
 bool ask_needs_sessions(const struct frame *f);
 
@@ -392,8 +399,8 @@ void image_check(struct manager *m, uint64_t now);
 
 /* --- status.c, layers.c ------------------------------------------------------------------------ */
 
-/* The whole answer to @uid, allocated; NULL when out of memory. */
-char *status_text(struct manager *m, uid_t uid, bool as_json, size_t *ret_len);
+/* The whole answer to @who, allocated; NULL when out of memory. */
+char *status_text(struct manager *m, const struct peer *who, bool as_json, size_t *ret_len);
 /* One line for systemctl status, where systemd runs and it has changed. */
 void status_notify(struct manager *m);
 

@@ -25,8 +25,10 @@ uint64_t order_command_bytes(const struct exec_request *r) {
         return order_args_len(r) - 5 * (uint64_t)r->n_args + (r->n_args - 1);
 }
 
-bool order_fits(const struct config_profile *p, const struct exec_request *r) {
-        size_t size = HEAD_MAX + r->strings_len + BASE_ENV_MAX, n = BASE_ENV + r->n_env;
+bool order_fits(const struct config_profile *p, uint32_t n_env, size_t env_len,
+                const struct exec_request *r) {
+        size_t size = HEAD_MAX + r->strings_len + BASE_ENV_MAX + env_len;
+        size_t n = BASE_ENV + n_env + r->n_env;
 
         for (size_t i = 0; p->env[i]; i++, n++)
                 size += 5 + strlen(p->env[i]);
@@ -45,11 +47,12 @@ uint64_t order_output_bytes(const struct config_profile *p, const struct exec_re
         return r->files ? 0 : p->limits.output_bytes;
 }
 
-uint8_t *order_encode(const struct config_profile *p, const struct exec_request *r, size_t args_len,
-                      bool one_shot, bool scrub, const char *exec_id, size_t *ret_len) {
+uint8_t *order_encode(const struct config_profile *p, const struct order_place *at,
+                      const struct exec_request *r, size_t args_len, bool one_shot, bool scrub,
+                      const char *exec_id, size_t *ret_len) {
         char home[PROTO_PATH_MAX + 8];
         const char *base[BASE_ENV] = { "LANG=C.UTF-8", home, "TMPDIR=/tmp" };
-        size_t size = HEAD_MAX + r->strings_len, n_profile = 0;
+        size_t size = HEAD_MAX + r->strings_len + at->env_len, n_profile = 0;
         struct exec_order o = {
                 .use_stdin = r->use_stdin || r->tty,
                 .shell = r->shell,
@@ -58,8 +61,8 @@ uint8_t *order_encode(const struct config_profile *p, const struct exec_request 
                 .detached = r->detach,
                 .tty = r->tty,
                 .files = r->files,
-                .uid = p->uid,
-                .gid = p->gid,
+                .uid = at->user.uid,
+                .gid = at->user.gid,
                 .rows = r->rows,
                 .cols = r->cols,
                 .exec_id = exec_id,
@@ -67,7 +70,7 @@ uint8_t *order_encode(const struct config_profile *p, const struct exec_request 
                 .grace_ms = (uint32_t)(p->limits.grace_ms < UINT32_MAX ? p->limits.grace_ms
                                                                        : UINT32_MAX),
                 .output_bytes = order_output_bytes(p, r),
-                .workdir = r->workdir[0] ? r->workdir : p->workdir,
+                .workdir = r->workdir[0] ? r->workdir : at->workdir,
                 .n_args = r->n_args,
         };
         struct wire_out out;
@@ -79,7 +82,7 @@ uint8_t *order_encode(const struct config_profile *p, const struct exec_request 
                 size += 5 + strlen(base[i]);
         for (; p->env[n_profile]; n_profile++)
                 size += 5 + strlen(p->env[n_profile]);
-        o.n_env = BASE_ENV + (uint32_t)n_profile + r->n_env;
+        o.n_env = BASE_ENV + (uint32_t)n_profile + at->n_env + r->n_env;
         buf = malloc(size);
         if (!buf)
                 abort();
@@ -92,6 +95,7 @@ uint8_t *order_encode(const struct config_profile *p, const struct exec_request 
                 wire_put_str(&out, base[i]);
         for (size_t i = 0; i < n_profile; i++)
                 wire_put_str(&out, p->env[i]);
+        wire_put_raw(&out, at->env, at->env_len);
         wire_put_raw(&out, r->args_wire + args_len, r->strings_len - args_len);
         if (out.bad)
                 abort();

@@ -7,6 +7,7 @@
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -88,7 +89,7 @@ void peer_done(struct peer *p) {
         p->n_groups = 0;
 }
 
-static bool in_group(const struct peer *p, gid_t gid) {
+bool peer_in_group(const struct peer *p, gid_t gid) {
         if (p->gid == gid)
                 return true;
         for (size_t i = 0; i < p->n_groups; i++)
@@ -100,7 +101,7 @@ static bool in_group(const struct peer *p, gid_t gid) {
 bool peer_allowed(const struct peer *p, const struct peer_policy *policy) {
         if (p->uid == 0 || p->uid == geteuid())
                 return true;
-        return policy->have_group && in_group(p, policy->group);
+        return policy->have_group && peer_in_group(p, policy->group);
 }
 
 bool peer_profile_allowed(const struct peer *p, const struct config_profile *profile) {
@@ -115,12 +116,19 @@ bool peer_profile_allowed(const struct peer *p, const struct config_profile *pro
         for (char **g = profile->allow_groups; *g; g++) {
                 struct group *gr = getgrnam(*g);
 
-                if (gr && in_group(p, gr->gr_gid))
+                if (gr && peer_in_group(p, gr->gr_gid))
                         return true;
         }
         return false;
 }
 
 struct audit_caller peer_caller(const struct peer *p) {
-        return (struct audit_caller){ .uid = p->uid, .pid = p->pid, .loginuid = p->loginuid };
+        struct audit_caller c = { .uid = p->uid, .pid = p->pid, .loginuid = p->loginuid };
+
+        memcpy(c.fp, p->fp, sizeof(c.fp));
+        return c;
+}
+
+bool peer_is(const struct peer *p, const struct audit_caller *who) {
+        return p->uid == who->uid && strcmp(p->fp, who->fp) == 0;
 }

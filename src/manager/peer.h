@@ -16,6 +16,7 @@ struct peer {
         uint32_t loginuid; /* UINT32_MAX: unset, or not readable without a race */
         gid_t *groups;     /* supplementary, as they were at connect */
         size_t n_groups;
+        char fp[AUDIT_FP + 1]; /* of the key that the gateway speaks for, by its word; "": none */
 };
 
 struct peer_policy {
@@ -31,4 +32,8 @@ void peer_done(struct peer *p);
 bool peer_allowed(const struct peer *p, const struct peer_policy *policy);
 /* And this profile (allow_users, allow_groups)? */
 bool peer_profile_allowed(const struct peer *p, const struct config_profile *profile);
+/* Is that group his? */
+bool peer_in_group(const struct peer *p, gid_t gid);
 struct audit_caller peer_caller(const struct peer *p);
+/* Is it the same user, and the holder of the same key? Two keys never see what is the other's. */
+bool peer_is(const struct peer *p, const struct audit_caller *who);

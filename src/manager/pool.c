@@ -262,7 +262,7 @@ static bool step(struct pool *p) {
                 w = TAILQ_FIRST(&t->waiters);
                 if (pool_uid_full(p, t->uid) || (!w->session && pool_execs_full(p, t->uid)))
                         continue;
-                if (w->mounted) {
+                if (w->alone) {
                         if (waiter_make(w))
                                 return true;
                         continue;

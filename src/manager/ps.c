@@ -129,7 +129,8 @@ static void show_ended(struct list *l, const struct session *s) {
                                .command_total = e->command_total });
 }
 
-char *ps_text(struct manager *m, uid_t uid, bool all, const char *session, bool json, size_t *ret_len) {
+char *ps_text(struct manager *m, const struct peer *who, bool all, const struct session *session,
+              bool json, size_t *ret_len) {
         struct list l = { .as_json = json };
         const struct session *s;
         const struct exec *x;
@@ -145,11 +146,11 @@ char *ps_text(struct manager *m, uid_t uid, bool all, const char *session, bool 
                 fprintf(l.f, "%-16s  %-20s %-6s %-8s %4s  %-14s %-20s %9s  %s\n", "EXEC", "SESSION",
                         "UID", "STATE", "CODE", "CAUSE", "STARTED", "DURATION", "COMMAND");
         LIST_FOREACH(x, &m->execs, link)
-        if (x->state == EXEC_RUNNING && !x->attach && (all || x->audit.caller.uid == uid) &&
-            (!session[0] || (x->session && strcmp(x->session->name, session) == 0)))
+        if (x->state == EXEC_RUNNING && !x->attach && (all || peer_is(who, &x->audit.caller)) &&
+            (!session || x->session == session))
                 show_running(&l, x);
         TAILQ_FOREACH(s, &m->sessions, link)
-        if ((all || s->owner.uid == uid) && (!session[0] || strcmp(s->name, session) == 0))
+        if ((all || peer_is(who, &s->owner)) && (!session || s == session))
                 show_ended(&l, s);
         if (json) {
                 jsonw_array_end(&l.json);

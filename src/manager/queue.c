@@ -40,7 +40,7 @@ void waiter_assign(struct waiter *w, struct sandbox *sb) {
 }
 
 bool waiter_make(struct waiter *w) {
-        return mounted_step(w->turn->pool, session_of(w));
+        return alone_step(w->turn->pool, session_of(w));
 }
 
 static void refuse(struct waiter *w, const char *reason, const char *line) {
@@ -50,9 +50,9 @@ static void refuse(struct waiter *w, const char *reason, const char *line) {
                 exec_refuse(exec_of(w), reason, line);
 }
 
-/* With host folders in it a sandbox is made for its session alone: that begins when its turn comes (pool.c). */
+/* One that is made for its session alone is begun when its turn comes (pool.c). */
 static void go_cold(struct waiter *w) {
-        if (w->cold || w->mounted)
+        if (w->cold || w->alone)
                 return;
         w->cold = true;
         w->turn->n_cold++;
@@ -73,7 +73,7 @@ static void arm(struct turn *t, uint64_t now) {
         uint64_t at = w->queued_ms + c->queue_timeout_ms;
 
         if (c->on_empty == ON_EMPTY_COLD) {
-                while (w && (w->cold || w->mounted))
+                while (w && (w->cold || w->alone))
                         w = TAILQ_NEXT(w, link);
                 if (w && cold_at(w) < at)
                         at = cold_at(w);

@@ -36,7 +36,7 @@ __attribute__((format(printf, 5, 6))) static bool refuse(const struct asked *q, 
         vsnprintf(line, sizeof(line), fmt, ap);
         va_end(ap);
         audit_rejected(q->c->m->audit, &q->a, reason, length);
-        client_reject(q->c, exit_code, "%s", line);
+        client_refuse(q->c, exit_code, reason, "%s", line);
         return false;
 }
 
@@ -95,10 +95,24 @@ static bool choose_pool(struct asked *q) {
         return may_use(q);
 }
 
+/* By its name alone where it may be opened: what is meant then is a name. */
+static uint8_t look_up(struct asked *q, struct session **ret) {
+        struct session *s;
+        uint8_t r;
+
+        if (!q->r.open)
+                return session_lookup(q->c->m, &q->c->peer, q->r.session, ret);
+        s = session_find(q->c->m, q->r.session);
+        r = s ? 0 : REJECT_NO_SESSION;
+        *ret = s;
+        return r;
+}
+
 /* In a session the profile is the session's, and so is the user. */
 static bool choose_session(struct asked *q) {
         const char *name = q->r.session;
-        struct session *s;
+        struct session *s = NULL;
+        uint8_t r;
 
         if (!may_use(q))
                 return false;
@@ -107,17 +121,23 @@ static bool choose_session(struct asked *q) {
                               "exec: \"%.64s\" cannot be a session's name: 1 to 64 letters, digits, "
                               "\"_\", \"-\" and \".\", the first none of the last two",
                               name);
-        s = session_find(q->c->m, name);
+        r = look_up(q, &s);
         if (!s && q->r.open)
                 return choose_pool(q);
+        if (r == REJECT_AMBIGUOUS)
+                return refuse(q, EXIT_SANDBOX, "ambiguous", 0,
+                              "exec: several sandboxes' ids begin with \"%s\": give more digits, or the "
+                              "session's name",
+                              name);
         if (!s)
                 return refuse(q, EXIT_SANDBOX, "no_session", 0,
                               "exec: no session \"%s\": hermes-sandbox session open %s, or exec --open",
                               name, name);
-        if (s->owner.uid != q->c->peer.uid)
+        if (!peer_is(&q->c->peer, &s->owner))
                 return refuse(q, EXIT_NOT_ALLOWED, "not_allowed", 0,
                               "exec: session \"%s\" is another user's: open one of your own", name);
         q->session = s;
+        q->a.session = s->name;
         q->pool = s->pool;
         q->a.profile = s->pool->name;
         if (q->r.profile[0] && strcmp(q->r.profile, s->pool->name) != 0)
@@ -131,6 +151,10 @@ static bool choose_session(struct asked *q) {
                         "rejected: profile \"%s\" of session \"%s\" has gone from the config: close "
                         "the session",
                         s->pool->name, name);
+        if (s->state == SESSION_STOPPING || s->state == SESSION_STOPPED)
+                return refuse(q, EXIT_SANDBOX, "stopped", 0,
+                              "exec: session \"%s\" is stopped: hermes-sandbox session start %s",
+                              s->name, s->name);
         return true;
 }
 
@@ -143,6 +167,19 @@ static bool may_use_profile(const struct asked *q) {
                       (unsigned)q->c->peer.uid, q->pool->name);
 }
 
+/* As another user than the profile's, or the session's. */
+static bool may_be_user(const struct asked *q) {
+        struct config_user user;
+
+        if (session_user(q->session, q->pool->profile, &q->r, &user))
+                return true;
+        return refuse(
+                q, EXIT_NOT_ALLOWED, "no_user", 0,
+                "exec: commands of profile \"%s\" may not run as uid %u%s: see user and users of the "
+                "profile",
+                q->pool->name, q->r.uid, q->r.gid == UINT32_MAX ? "" : " with that gid");
+}
+
 /* What the config bounds. */
 static bool within_limits(const struct asked *q) {
         const struct config_limits *l = &q->pool->profile->limits;
@@ -153,7 +190,8 @@ static bool within_limits(const struct asked *q) {
                               "exec: the command has %llu bytes, the limit is "
                               "%llu: shorten it, or raise limits.command_bytes",
                               (unsigned long long)length, (unsigned long long)l->command_bytes);
-        if (!order_fits(q->pool->profile, &q->r))
+        if (!order_fits(q->pool->profile, q->session ? q->session->n_env : 0,
+                        q->session ? q->session->env_len : 0, &q->r))
                 return refuse(q, EXIT_USAGE, "env_too_large", 0,
                               "exec: the environment is too large: at most %u "
                               "variables, and %u bytes with the command",
@@ -219,11 +257,12 @@ static void one_shot(struct exec *x) {
 }
 
 static void in_session(const struct asked *q, struct exec *x) {
+        const struct open_request open = { .name = q->r.session, .workdir = "" };
         struct session *s = q->session;
         const char *reason, *line;
 
         if (!s)
-                s = session_new(q->c, q->pool, q->r.session, 0, NULL, 0, &reason, &line);
+                s = session_new(q->c, q->pool, &open, &reason, &line);
         if (!s) {
                 exec_refuse(x, reason, line);
                 return;
@@ -241,7 +280,7 @@ void exec_request(struct client *c, uint8_t *payload, size_t len) {
         _cleanup_free_ uint8_t *owned = payload;
         struct asked q = { .c = c,
                            .a = { .profile = "", .caller = peer_caller(&c->peer), .exec_id = "" } };
-        struct session *s;
+        struct session *s = NULL;
         struct exec *x;
 
         if (exec_request_decode(payload, len, &q.r) < 0) {
@@ -254,7 +293,7 @@ void exec_request(struct client *c, uint8_t *payload, size_t len) {
         q.a.n_args = q.r.n_args;
         q.a.shell = q.r.shell;
         q.a.files = q.r.files;
-        s = q.r.session[0] ? session_find(c->m, q.r.session) : NULL;
+        s = q.r.session[0] && look_up(&q, &s) == 0 ? s : NULL;
         if (!request_within_rate(c, s ? s->pool : pool_find(c->m, q.r.profile)))
                 return;
         if (c->m->refusing) {
@@ -262,7 +301,7 @@ void exec_request(struct client *c, uint8_t *payload, size_t len) {
                 return;
         }
         if (!(q.r.session[0] ? choose_session(&q) : choose_pool(&q)) || !may_use_profile(&q) ||
-            !within_limits(&q))
+            !may_be_user(&q) || !within_limits(&q))
                 return;
         x = exec_new(c, q.pool, owned, &q.r, &q.a);
         owned = NULL;

@@ -105,8 +105,8 @@ static int on_hello(struct sandbox *sb, const struct frame *f) {
         if (f->type != FRAME_HELLO || hello_decode(f->payload, f->len, &h) < 0 ||
             h.role != HELLO_AGENT || h.version != FRAME_VERSION)
                 return -EPROTO;
-        /* One with host folders is not what the pool's are. */
-        if (!sb->session || !sb->session->mounts)
+        /* One that was made for its session alone is not what the pool's are. */
+        if (!sb->session || !session_alone(sb->session))
                 snprintf(sb->pool->probe, sizeof(sb->pool->probe), "%s", h.text);
         sb->can_scrub = strstr(h.text, "scrub=yes\n");
         sb->greeted = true;
@@ -199,6 +199,8 @@ static void ended(struct sandbox *sb) {
 static int on_session_frame(struct sandbox *sb, const struct frame *f) {
         struct exec *x = session_exec_at(sb->session, f->channel);
 
+        if (f->type == FRAME_HALTED)
+                return session_halted(sb->session, f);
         return x ? exec_agent_frame(x, f) : -EPROTO;
 }
 

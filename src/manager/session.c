@@ -1,6 +1,5 @@
 #include "manager/session.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,38 +12,21 @@
 
 static const bool moves[SESSION_STATES][SESSION_STATES] = {
         [SESSION_OPENING] = { [SESSION_OPEN] = true, [SESSION_CLOSED] = true },
-        [SESSION_ADOPTING] = { [SESSION_OPEN] = true, [SESSION_CLOSED] = true },
-        [SESSION_OPEN] = { [SESSION_CLOSED] = true },
+        [SESSION_ADOPTING] = { [SESSION_OPEN] = true,
+                               [SESSION_STOPPING] = true,
+                               [SESSION_CLOSED] = true },
+        [SESSION_OPEN] = { [SESSION_STOPPING] = true, [SESSION_CLOSED] = true },
+        [SESSION_STOPPING] = { [SESSION_STOPPED] = true, [SESSION_CLOSED] = true },
+        [SESSION_STOPPED] = { [SESSION_OPEN] = true, [SESSION_CLOSED] = true },
 };
 
-static void move(struct session *s, enum session_state to) {
+void session_move(struct session *s, enum session_state to) {
         if (!moves[s->state][to])
                 abort();
         s->state = to;
 }
 
-/* --- names and owners --------------------------------------------------------------------------- */
-
-bool session_name_valid(const char *name) {
-        size_t n = strlen(name);
-
-        if (n == 0 || n > PROTO_NAME_MAX || name[0] == '-' || name[0] == '.')
-                return false;
-        for (; *name; name++)
-                if (!(*name >= 'a' && *name <= 'z') && !(*name >= 'A' && *name <= 'Z') &&
-                    !(*name >= '0' && *name <= '9') && !strchr("_.-", *name))
-                        return false;
-        return true;
-}
-
-struct session *session_find(struct manager *m, const char *name) {
-        struct session *s;
-
-        TAILQ_FOREACH(s, &m->sessions, link)
-        if (strcmp(s->name, name) == 0)
-                return s;
-        return NULL;
-}
+/* --- owners -------------------------------------------------------------------------------------- */
 
 bool session_over_quota(const struct pool *p, uid_t uid) {
         const struct session *s;
@@ -94,9 +76,31 @@ struct session *session_known(struct manager *m, const char *name, const char *p
         return s;
 }
 
-struct session *session_new(struct client *c, struct pool *p, const char *name, uint64_t ttl_ms,
-                            const char *const *labels, uint32_t n_labels, const char **ret_reason,
-                            const char **ret_line) {
+static char *copy(const char *text) {
+        char *s = strdup(text);
+
+        if (!s)
+                abort();
+        return s;
+}
+
+static void copy_request(struct session *s, const struct open_request *r) {
+        s->labels = calloc(r->n_labels + 1, sizeof(*s->labels));
+        s->env = malloc(r->env_len + 1);
+        if (!s->labels || !s->env)
+                abort();
+        for (; s->n_labels < r->n_labels; s->n_labels++)
+                s->labels[s->n_labels] = copy(r->labels[s->n_labels]);
+        if (r->env_len > 0)
+                memcpy(s->env, r->env_wire, r->env_len);
+        s->env_len = r->env_len;
+        s->n_env = r->n_env;
+        s->workdir = copy(r->workdir);
+        session_narrow(s, &r->narrow);
+}
+
+struct session *session_new(struct client *c, struct pool *p, const struct open_request *r,
+                            const char **ret_reason, const char **ret_line) {
         struct manager *m = c->m;
         struct session *s;
 
@@ -108,27 +112,24 @@ struct session *session_new(struct client *c, struct pool *p, const char *name, 
         s = make(m, p);
         s->owner = peer_caller(&c->peer);
         s->gid = c->peer.gid;
-        s->ttl_ms = ttl_ms ? ttl_ms : p->profile->session_ttl_ms;
-        if (*name)
-                snprintf(s->name, sizeof(s->name), "%s", name);
+        s->ttl_ms = r->ttl_ms ? r->ttl_ms : p->profile->session_ttl_ms;
+        if (r->name[0])
+                snprintf(s->name, sizeof(s->name), "%s", r->name);
         else
                 make_up_name(s);
-        s->labels = calloc(n_labels + 1, sizeof(*s->labels));
-        if (!s->labels)
-                abort();
-        for (; s->n_labels < n_labels; s->n_labels++)
-                if (!(s->labels[s->n_labels] = strdup(labels[s->n_labels])))
-                        abort();
+        copy_request(s, r);
         return s;
 }
 
 static void session_free(struct session *s) {
-        mounted_give_up(s);
+        alone_give_up(s);
         session_drop_ends(s);
         TAILQ_REMOVE(&s->m->sessions, s, link);
         for (uint32_t i = 0; i < s->n_labels; i++)
                 free(s->labels[i]);
         free(s->labels);
+        free(s->workdir);
+        free(s->env);
         free(s);
 }
 
@@ -143,7 +144,7 @@ void session_begin(struct session *s) {
         struct sandbox *sb = NULL;
         int r;
 
-        if (!s->mounts && !pool_uid_full(p, s->owner.uid))
+        if (!session_alone(s) && !pool_uid_full(p, s->owner.uid))
                 sb = pool_claim(p, s->owner.uid);
         if (sb) {
                 session_assign(s, sb);
@@ -154,7 +155,7 @@ void session_begin(struct session *s) {
                 session_refuse(s, "no_engine", m->broker.state_text);
                 return;
         }
-        s->waiter.mounted = s->mounts;
+        s->waiter.alone = session_alone(s);
         r = queue_add(p, s->owner.uid, &s->waiter);
         if (r < 0) {
                 session_refuse(s, r == -EDQUOT ? "quota" : "queue_full",
@@ -183,19 +184,19 @@ void session_refuse(struct session *s, const char *reason, const char *line) {
 
         if (s->waiter.turn)
                 queue_leave(&s->waiter);
-        move(s, SESSION_CLOSED);
+        session_move(s, SESSION_CLOSED);
         discard_sandbox(s);
         if (c) {
                 request_refused(c, "session open", s->name, s->pool->name, reason);
-                client_reject(c, strcmp(reason, "not_allowed") == 0 ? EXIT_NOT_ALLOWED : EXIT_SANDBOX,
-                              "rejected: session \"%s\": %s", s->name, line);
+                client_refuse(c, strcmp(reason, "not_allowed") == 0 ? EXIT_NOT_ALLOWED : EXIT_SANDBOX,
+                              reason, "rejected: session \"%s\": %s", s->name, line);
         }
         while ((x = TAILQ_FIRST(&s->pending)))
                 exec_refuse(x, reason, line);
         session_free(s);
 }
 
-static struct audit_session as_recorded(const struct session *s) {
+struct audit_session session_recorded(const struct session *s) {
         return (struct audit_session){ .name = s->name,
                                        .container_id = s->container,
                                        .profile = s->pool->name,
@@ -205,7 +206,7 @@ static struct audit_session as_recorded(const struct session *s) {
 /* Its file, then the trails: whichever of them fails, it is not opened. NULL, or why not. */
 static const char *put_down(struct session *s, const char **ret_reason) {
         static char line[160];
-        struct audit_session a = as_recorded(s);
+        struct audit_session a = session_recorded(s);
         int r = session_state_write(s);
 
         if (r < 0) {
@@ -239,18 +240,18 @@ static void begin_pending(struct session *s) {
 /* It has the sandbox with the id s->container, and is put down as open. False: that could not be done, and
  * s->fault_reason and s->fault say why. */
 static bool opened(struct session *s) {
-        s->opened = (uint64_t)time(NULL);
+        s->opened = s->started = (uint64_t)time(NULL);
         s->fault = put_down(s, &s->fault_reason);
         if (s->fault)
                 return false;
         s->idle_ms = now_ms();
-        move(s, SESSION_OPEN);
+        session_move(s, SESSION_OPEN);
         return true;
 }
 
 static void tell_opened(struct session *s) {
         if (s->opener)
-                session_answer_opened(s, s->opener, s->opener_json);
+                session_answer_opened(s, s->opener, s->opener_form);
         s->opener = NULL;
         begin_pending(s);
 }
@@ -261,6 +262,7 @@ void session_assign(struct session *s, struct sandbox *sb) {
         if (s->waiter.turn)
                 queue_served(&s->waiter);
         memcpy(s->container, sb->id, sizeof(s->container));
+        session_shape_guess(s);
         if (!opened(s)) {
                 session_refuse(s, s->fault_reason, s->fault);
                 return;
@@ -290,7 +292,11 @@ int session_held(struct session *s, const struct held *h) {
         s->idle_ms = now_ms();
         s->sandbox->uses = 1;
         s->pool_hit = true;
-        move(s, SESSION_OPEN);
+        session_shape_guess(s);
+        if (s->stopped)
+                session_stop_again(s);
+        else
+                session_move(s, SESSION_OPEN);
         begin_pending(s);
         adopted(s->m);
         return 0;
@@ -325,7 +331,7 @@ static void end_execs(struct session *s, const char *why, const char *cancelled)
  * finds what is left to do. */
 void session_close(struct session *s, const char *reason, const struct audit_caller *by,
                    const char *why) {
-        struct audit_session a = as_recorded(s);
+        struct audit_session a = session_recorded(s);
         struct manager *m = s->m;
         bool adopting = s->state == SESSION_ADOPTING;
 
@@ -339,10 +345,11 @@ void session_close(struct session *s, const char *reason, const struct audit_cal
         }
         log_line(LOG_P_INFO, "session %s of uid %u: %s%s%s", s->name, (unsigned)s->owner.uid, reason,
                  why ? ": " : "", why ? why : "");
+        session_stop_given_up(s, "no_session", why ? why : "it was closed meanwhile");
         end_execs(s, why, why ? NULL : "as its session was closed");
         if (adopting)
                 adopt_forget(s);
-        move(s, SESSION_CLOSED);
+        session_move(s, SESSION_CLOSED);
         if (audit_session_closed(m->audit, &a, reason, by) < 0)
                 log_line(LOG_P_ERROR, "session %s: its end could not be recorded", s->name);
         session_state_remove(s);
@@ -371,6 +378,7 @@ void sessions_leave(struct manager *m) {
                                 exec_leave(x);
                 while ((x = TAILQ_FIRST(&s->pending)))
                         exec_refuse(x, "stopping", STOPPING_LINE);
+                session_stop_given_up(s, "stopping", STOPPING_LINE);
                 if (s->sandbox)
                         sandbox_release(s->sandbox);
                 m->n_adopting -= s->state == SESSION_ADOPTING;
@@ -385,8 +393,8 @@ void sessions_check(struct manager *m, uint64_t now) {
                 next = TAILQ_NEXT(s, link);
                 session_refuse_late(s, now);
                 attaches_check(s, now);
-                if (s->state == SESSION_OPEN && s->ttl_ms && s->n_running + s->n_attached == 0 &&
-                    now - s->idle_ms >= s->ttl_ms)
+                if ((s->state == SESSION_OPEN || s->state == SESSION_STOPPED) && s->ttl_ms &&
+                    s->n_running + s->n_attached == 0 && now - s->idle_ms >= s->ttl_ms)
                         session_close(s, "idle", NULL, NULL);
         }
 }

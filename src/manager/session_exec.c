@@ -9,6 +9,10 @@ void session_exec(struct session *s, struct exec *x) {
 
         x->session = s;
         x->audit.session = s->name;
+        if (s->state == SESSION_STOPPING || s->state == SESSION_STOPPED) {
+                exec_refuse(x, "stopped", "the session is stopped: hermes-sandbox session start");
+                return;
+        }
         if (s->state != SESSION_OPEN) {
                 if (queue_over_quota(s->pool, x->audit.caller.uid)) {
                         exec_refuse(x, "quota",
@@ -54,6 +58,8 @@ bool session_has(const struct session *s, const char *exec_id) {
 bool session_overdue(struct session *s, uint64_t now) {
         struct exec *x;
 
+        if (s->state == SESSION_STOPPING && now >= s->halt_due_ms)
+                return true;
         for (int i = 0; i < SESSION_BUCKETS; i++)
                 LIST_FOREACH(x, &s->execs[i], in_session)
         if (exec_overdue(x, now))

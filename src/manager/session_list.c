@@ -1,54 +1,72 @@
-/* What is shown of sessions: the answers to session open and session list, and their part of status. */
+/* What is shown of sessions in lists: the answer to session list, and their part of status. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/escape.h"
 #include "common/jsonw.h"
 #include "manager/session.h"
 
-static const char *state_name(const struct session *s) {
-        if (s->state == SESSION_OPEN)
-                return "open";
-        return s->state == SESSION_OPENING ? "opening" : "adopting";
-}
+const char *session_state_name(const struct session *s) {
+        static const char *const names[SESSION_STATES] = {
+                [SESSION_OPENING] = "opening", [SESSION_ADOPTING] = "adopting",
+                [SESSION_OPEN] = "open",       [SESSION_STOPPING] = "stopping",
+                [SESSION_STOPPED] = "stopped", [SESSION_CLOSED] = "closed",
+        };
 
-static void when(uint64_t seconds, char ret[32]) {
-        time_t t = (time_t)seconds;
-        struct tm tm;
-
-        if (!gmtime_r(&t, &tm) || strftime(ret, 32, "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
-                snprintf(ret, 32, "?");
+        return names[s->state];
 }
 
 /* Milliseconds since nothing runs in it. */
 static uint64_t idle(const struct session *s) {
-        bool at_work = s->state != SESSION_OPEN || s->n_running + s->n_attached > 0;
+        bool counts = s->state == SESSION_OPEN || s->state == SESSION_STOPPED;
 
-        return at_work ? 0 : now_ms() - s->idle_ms;
+        return counts && s->n_running + s->n_attached == 0 ? now_ms() - s->idle_ms : 0;
+}
+
+static void json_time(struct jsonw *j, const char *key, uint64_t seconds) {
+        char when[32];
+
+        session_when(seconds, when);
+        jsonw_key_str(j, key, seconds ? when : NULL);
+}
+
+static void json_shape(struct jsonw *j, const struct session_shape *shape) {
+        bool known = shape->n_users > 0;
+        char user[24];
+
+        snprintf(user, sizeof(user), "%u:%u", shape->users[0].uid, shape->users[0].gid);
+        jsonw_key_str(j, "image", known ? shape->image : NULL);
+        jsonw_key_str(j, "network", known ? shape->network : NULL);
+        jsonw_key_str(j, "user", known ? user : NULL);
+        jsonw_key_uint(j, "memory_bytes", known, shape->memory_bytes);
+        jsonw_key_uint(j, "cpu_nano", known, shape->cpu_nano);
+        jsonw_key_uint(j, "shm_bytes", known, shape->shm_bytes);
+        jsonw_key_uint(j, "pids_limit", known, shape->pids_limit);
 }
 
 void session_json(struct jsonw *j, const struct session *s) {
-        char opened[32];
-
-        when(s->opened, opened);
         jsonw_object(j);
         jsonw_key(j, "session");
         jsonw_str(j, s->name);
         jsonw_key_uint(j, "uid", true, s->owner.uid);
+        if (s->owner.fp[0])
+                jsonw_key_str(j, "key", s->owner.fp);
         jsonw_key(j, "profile");
         jsonw_str(j, s->pool->name);
         jsonw_key(j, "state");
-        jsonw_str(j, state_name(s));
+        jsonw_str(j, session_state_name(s));
         jsonw_key(j, "sandbox");
         jsonw_str(j, s->container[0] ? s->container : NULL);
-        jsonw_key(j, "opened");
-        jsonw_str(j, s->opened ? opened : NULL);
+        json_time(j, "opened", s->opened);
+        json_time(j, "started", s->started);
+        json_time(j, "stopped", s->finished);
         jsonw_key_uint(j, "ttl_ms", s->ttl_ms > 0, s->ttl_ms);
-        jsonw_key_uint(j, "idle_ms", s->state == SESSION_OPEN, idle(s));
+        jsonw_key_uint(j, "idle_ms", s->state == SESSION_OPEN || s->state == SESSION_STOPPED, idle(s));
         jsonw_key_uint(j, "running", true, s->n_running);
+        json_shape(j, &s->shape);
+        jsonw_key_str(j, "workdir", s->workdir && s->workdir[0] ? s->workdir : NULL);
         jsonw_key(j, "mounts");
         jsonw_bool(j, s->mounts);
         jsonw_key(j, "labels");
@@ -92,13 +110,13 @@ void session_line(FILE *f, const struct session *s, bool brief) {
         char uid[16], running[16], idle_for[24];
         char opened[32], ttl[24] = "never", buf[4 * PROTO_LABEL_MAX + 1];
 
-        when(s->opened, opened);
+        session_when(s->opened, opened);
         if (s->ttl_ms)
                 duration(s->ttl_ms, ttl);
         snprintf(uid, sizeof(uid), "%u", (unsigned)s->owner.uid);
         snprintf(running, sizeof(running), "%u", s->n_running);
         snprintf(idle_for, sizeof(idle_for), "%" PRIu64 "s", idle(s) / 1000);
-        line(f, s->name, uid, s->pool->name, state_name(s), s->container[0] ? s->container : "-",
+        line(f, s->name, uid, s->pool->name, session_state_name(s), s->container[0] ? s->container : "-",
              running, idle_for, ttl, brief);
         if (!brief)
                 fprintf(f, "  %-20s", s->opened ? opened : "-");
@@ -119,50 +137,42 @@ void session_line_head(FILE *f, bool brief) {
         fputc('\n', f);
 }
 
-char *session_list(struct manager *m, uid_t uid, bool all, bool json, size_t *ret_len) {
+static void list_json(FILE *f, const struct manager *m, const struct peer *who, bool all) {
+        const struct session *s;
+        struct jsonw j;
+
+        jsonw_init_file(&j, f);
+        jsonw_array(&j);
+        TAILQ_FOREACH(s, &m->sessions, link)
+        if (all || peer_is(who, &s->owner))
+                session_json(&j, s);
+        jsonw_array_end(&j);
+        fputc('\n', f);
+}
+
+char *session_list(struct manager *m, const struct peer *who, bool all, uint8_t form, size_t *ret_len) {
         const struct session *s;
         char *buf = NULL;
-        struct jsonw j;
         FILE *f = open_memstream(&buf, ret_len);
 
         if (!f)
                 return NULL;
-        if (json) {
-                jsonw_init_file(&j, f);
-                jsonw_array(&j);
-        } else
-                session_line_head(f, false);
-        TAILQ_FOREACH(s, &m->sessions, link)
-        if (all || s->owner.uid == uid) {
-                if (json)
-                        session_json(&j, s);
+        if (form == ANSWER_JSON)
+                list_json(f, m, who, all);
+        else {
+                if (form == ANSWER_TEXT)
+                        session_line_head(f, false);
+                TAILQ_FOREACH(s, &m->sessions, link)
+                if (!all && !peer_is(who, &s->owner))
+                        continue;
+                else if (form == ANSWER_RECORDS)
+                        session_record(f, s);
                 else
                         session_line(f, s, false);
-        }
-        if (json) {
-                jsonw_array_end(&j);
-                fputc('\n', f);
         }
         if (fclose(f) != 0) {
                 free(buf);
                 return NULL;
         }
         return buf;
-}
-
-void session_answer_opened(const struct session *s, struct client *c, bool json) {
-        char buf[256 + PROTO_LABELS_MAX * (6 * PROTO_LABEL_MAX + 8)];
-        struct jsonw j;
-
-        if (!json) {
-                snprintf(buf, sizeof(buf), "%s\n", s->name);
-                client_answer(c, FRAME_ANSWER, buf, strlen(buf));
-                return;
-        }
-        jsonw_init_buf(&j, buf, sizeof(buf) - 1);
-        session_json(&j, s);
-        if (jsonw_done(&j) < 0)
-                abort(); /* every field has a bound, and the buffer holds them all */
-        strcpy(buf + j.len, "\n");
-        client_answer(c, FRAME_ANSWER, buf, j.len + 1);
 }

@@ -3,7 +3,9 @@
  * learn from nobody who is to be believed. It is written whole under a name that no session can have, and then
  * renamed. Nothing forces it to the disk: a crash of the machine ends all sandboxes too.
  *
- * The fields (wire.h): version, name, uid, login uid, pid, gid, profile, container, ttl_ms, opened, mounts, labels.
+ * The fields (wire.h): version, name, uid, login uid, pid, gid, profile, container, ttl_ms, opened, mounts, labels; since
+ * version 2 also: key, started, finished, stopped, recorded, workdir, what is narrowed, the shape (image, network, memory,
+ * CPU, shm, pids, users), variables.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -19,8 +21,10 @@
 #include "common/wire.h"
 #include "manager/session.h"
 
-#define STATE_VERSION 1
-#define STATE_MAX (512 + PROTO_LABELS_MAX * (PROTO_LABEL_MAX + 8))
+#define STATE_VERSION 2
+#define STATE_MAX                                                                             \
+        (2048 + PROTO_LABELS_MAX * (PROTO_LABEL_MAX + 8) + PROTO_PATH_MAX + PROTO_IMAGE_MAX + \
+         NARROW_TMPFS_MAX * (NARROW_PATH_MAX + 16) + PROTO_OPEN_ENV_BYTES)
 /* A session's name does not begin with a dot. */
 #define NEW ".new"
 
@@ -33,6 +37,20 @@ static int open_dir(const struct manager *m) {
         if (fd < 0 && errno == ENOENT && mkdir(path, 0700) == 0)
                 fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         return fd < 0 ? -errno : fd;
+}
+
+static void put_shape(struct wire_out *out, const struct session_shape *shape) {
+        wire_put_str(out, shape->image);
+        wire_put_str(out, shape->network);
+        wire_put_u64(out, shape->memory_bytes);
+        wire_put_u64(out, shape->cpu_nano);
+        wire_put_u64(out, shape->shm_bytes);
+        wire_put_u32(out, shape->pids_limit);
+        wire_put_u32(out, shape->n_users);
+        for (uint32_t i = 0; i < shape->n_users; i++) {
+                wire_put_u32(out, shape->users[i].uid);
+                wire_put_u32(out, shape->users[i].gid);
+        }
 }
 
 static size_t encode(const struct session *s, uint8_t buf[STATE_MAX]) {
@@ -53,6 +71,16 @@ static size_t encode(const struct session *s, uint8_t buf[STATE_MAX]) {
         wire_put_u32(&out, s->n_labels);
         for (uint32_t i = 0; i < s->n_labels; i++)
                 wire_put_str(&out, s->labels[i]);
+        wire_put_str(&out, s->owner.fp);
+        wire_put_u64(&out, s->started);
+        wire_put_u64(&out, s->finished);
+        wire_put_u8(&out, s->stopped);
+        wire_put_u8(&out, s->recorded);
+        wire_put_str(&out, s->workdir);
+        narrow_put(&out, &s->narrow);
+        put_shape(&out, &s->shape);
+        wire_put_u32(&out, s->n_env);
+        wire_put_blob(&out, s->env, (uint32_t)s->env_len);
         if (out.bad)
                 abort(); /* every field has a bound, and STATE_MAX holds them all */
         return out.len;
@@ -73,7 +101,7 @@ static int write_all(int fd, const uint8_t *p, size_t len) {
 }
 
 int session_state_write(const struct session *s) {
-        uint8_t buf[STATE_MAX];
+        static uint8_t buf[STATE_MAX];
         size_t len = encode(s, buf);
         _cleanup_fd_ int dir = open_dir(s->m), fd = -1;
         int r;
@@ -122,16 +150,85 @@ static void decode_labels(struct wire_in *in, struct session *s) {
         }
 }
 
+static void get_text(struct wire_in *in, char *ret, size_t cap) {
+        const char *s = wire_get_str(in, (uint32_t)cap - 1);
+
+        if (s)
+                memcpy(ret, s, strlen(s) + 1);
+}
+
+static void decode_shape(struct wire_in *in, struct session_shape *ret) {
+        get_text(in, ret->image, sizeof(ret->image));
+        get_text(in, ret->network, sizeof(ret->network));
+        ret->memory_bytes = wire_get_u64(in);
+        ret->cpu_nano = wire_get_u64(in);
+        ret->shm_bytes = wire_get_u64(in);
+        ret->pids_limit = wire_get_u32(in);
+        ret->n_users = wire_get_u32(in);
+        if (ret->n_users > 1 + AGENT_USERS_MAX) {
+                ret->n_users = 0;
+                in->bad = true;
+        }
+        for (uint32_t i = 0; i < ret->n_users; i++) {
+                ret->users[i].uid = wire_get_u32(in);
+                ret->users[i].gid = wire_get_u32(in);
+        }
+}
+
+static void decode_env(struct wire_in *in, struct session *s) {
+        struct wire_in strings;
+        const uint8_t *env;
+        uint32_t len = 0;
+
+        s->n_env = wire_get_u32(in);
+        env = wire_get_blob(in, PROTO_OPEN_ENV_BYTES, &len);
+        if (!env || s->n_env > PROTO_OPEN_ENV_MAX) {
+                in->bad = true;
+                return;
+        }
+        wire_in_init(&strings, env, len);
+        for (uint32_t i = 0; i < s->n_env; i++)
+                (void)wire_get_pair(&strings, PROTO_OPEN_ENV_BYTES);
+        in->bad |= !wire_in_done(&strings);
+        s->env = malloc(len + 1);
+        if (!s->env)
+                abort();
+        memcpy(s->env, env, len);
+        s->env_len = len;
+}
+
+/* What the first version did not have. */
+static void decode_second(struct wire_in *in, struct session *s) {
+        const char *workdir;
+        struct narrow narrow;
+
+        get_text(in, s->owner.fp, sizeof(s->owner.fp));
+        s->started = wire_get_u64(in);
+        s->finished = wire_get_u64(in);
+        s->stopped = wire_get_bool(in);
+        s->recorded = wire_get_bool(in);
+        workdir = wire_get_str(in, PROTO_PATH_MAX);
+        s->workdir = workdir ? strdup(workdir) : NULL;
+        if (workdir && !s->workdir)
+                abort();
+        narrow_get(in, &narrow);
+        session_narrow(s, &narrow);
+        decode_shape(in, &s->shape);
+        decode_env(in, s);
+}
+
 /* What this program has written, in this or in another life; anything else is refused whole. */
 static int decode(struct manager *m, const char *name, const uint8_t *buf, size_t len) {
         const char *own, *profile, *container;
-        struct audit_caller owner;
+        struct audit_caller owner = { 0 };
         struct session *s;
         struct wire_in in;
+        uint16_t version;
         gid_t gid;
 
         wire_in_init(&in, buf, len);
-        if (wire_get_u16(&in) != STATE_VERSION)
+        version = wire_get_u16(&in);
+        if (version < 1 || version > STATE_VERSION)
                 return -EPROTO;
         own = wire_get_str(&in, PROTO_NAME_MAX);
         owner.uid = wire_get_u32(&in);
@@ -150,6 +247,9 @@ static int decode(struct manager *m, const char *name, const uint8_t *buf, size_
         s->opened = wire_get_u64(&in);
         s->mounts = wire_get_bool(&in);
         decode_labels(&in, s);
+        s->started = s->opened;
+        if (version > 1)
+                decode_second(&in, s);
         if (wire_in_done(&in))
                 return 0;
         session_unknow(s);
@@ -158,7 +258,7 @@ static int decode(struct manager *m, const char *name, const uint8_t *buf, size_
 
 static int load_one(struct manager *m, int dir, const char *name) {
         _cleanup_fd_ int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-        uint8_t buf[STATE_MAX + 1];
+        static uint8_t buf[STATE_MAX + 1];
         struct stat st;
         ssize_t n;
 

@@ -128,7 +128,7 @@ unsigned stats_sessions(const struct manager *m) {
         unsigned n = 0;
 
         TAILQ_FOREACH(s, &m->sessions, link)
-        n += s->state == SESSION_OPEN;
+        n += s->state == SESSION_OPEN || s->state == SESSION_STOPPING || s->state == SESSION_STOPPED;
         return n;
 }
 
@@ -136,7 +136,7 @@ void stats_states(const struct pool *p, unsigned ret[STATS_STATES]) {
         const struct sandbox *sb;
 
         memset(ret, 0, STATS_STATES * sizeof(ret[0]));
-        ret[SANDBOX_STARTING] = p->n_creating + p->n_mounting;
+        ret[SANDBOX_STARTING] = p->n_creating + p->n_alone;
         TAILQ_FOREACH(sb, &p->sandboxes, link)
         if (stats_state_name(sb->state))
                 ret[sb->state]++;

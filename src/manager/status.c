@@ -70,7 +70,7 @@ static void text_pool(FILE *f, const struct pool *p) {
                 "pool %s: %u of %u warm, %u starting, %u busy, %u leased, %u waiting\n"
                 "  image         %s\n"
                 "  reuse         %s%s%s%s",
-                p->name, p->n_warm, p->profile->size, p->n_starting + p->n_creating + p->n_mounting,
+                p->name, p->n_warm, p->profile->size, p->n_starting + p->n_creating + p->n_alone,
                 p->n_busy + p->n_scrubbing, p->n_leased, p->n_queue, p->profile->image, reuse,
                 why[0] ? " (" : "", why, why[0] ? ")" : "");
         if (p->n_scrubs)
@@ -94,17 +94,17 @@ static unsigned n_sessions(const struct manager *m) {
 }
 
 /* All are counted; more of one is said to its owner, and to root. */
-static bool may_see(const struct session *s, uid_t uid) {
-        return uid == 0 || s->owner.uid == uid;
+static bool may_see(const struct session *s, const struct peer *who) {
+        return who->uid == 0 || peer_is(who, &s->owner);
 }
 
-static void text_sessions(FILE *f, const struct manager *m, uid_t uid) {
+static void text_sessions(FILE *f, const struct manager *m, const struct peer *who) {
         const struct session *s;
         bool head = false;
 
         fprintf(f, "sessions: %u\n", n_sessions(m));
         TAILQ_FOREACH(s, &m->sessions, link) {
-                if (!may_see(s, uid))
+                if (!may_see(s, who))
                         continue;
                 fputs("  ", f);
                 if (!head) {
@@ -116,7 +116,7 @@ static void text_sessions(FILE *f, const struct manager *m, uid_t uid) {
         }
 }
 
-static void text(FILE *f, struct manager *m, uid_t uid) {
+static void text(FILE *f, struct manager *m, const struct peer *who) {
         char version[128], api[32];
         struct pool *p;
 
@@ -143,7 +143,7 @@ static void text(FILE *f, struct manager *m, uid_t uid) {
         warnings(m, say_warning, f);
         LIST_FOREACH(p, &m->pools, link)
         text_pool(f, p);
-        text_sessions(f, m, uid);
+        text_sessions(f, m, who);
         fputs("accepted, not enforced in this version:\n", f);
         config_unenforced(m->config, say_line, f);
 }
@@ -170,7 +170,7 @@ static void jsonw_pool(struct jsonw *j, const struct pool *p) {
         jsonw_key_str(j, "reuse_why", why[0] ? why : NULL);
         jsonw_key_count(j, "size", p->profile->size);
         jsonw_key_count(j, "warm", p->n_warm);
-        jsonw_key_count(j, "starting", p->n_starting + p->n_creating + p->n_mounting);
+        jsonw_key_count(j, "starting", p->n_starting + p->n_creating + p->n_alone);
         jsonw_key_count(j, "busy", p->n_busy);
         jsonw_key_count(j, "scrubbing", p->n_scrubbing);
         jsonw_key_count(j, "leased", p->n_leased);
@@ -191,7 +191,7 @@ static void jsonw_pool(struct jsonw *j, const struct pool *p) {
         jsonw_object_end(j);
 }
 
-static void as_json(struct jsonw *j, struct manager *m, uid_t uid) {
+static void as_json(struct jsonw *j, struct manager *m, const struct peer *who) {
         const struct session *s;
         char version[128], api[32];
         struct audit_counts counts;
@@ -237,7 +237,7 @@ static void as_json(struct jsonw *j, struct manager *m, uid_t uid) {
         jsonw_key(j, "sessions");
         jsonw_array(j);
         TAILQ_FOREACH(s, &m->sessions, link)
-        if (may_see(s, uid))
+        if (may_see(s, who))
                 session_json(j, s);
         jsonw_array_end(j);
         jsonw_key(j, "unenforced");
@@ -273,7 +273,7 @@ void status_notify(struct manager *m) {
         sd_notifyf(0, "STATUS=%s", line);
 }
 
-char *status_text(struct manager *m, uid_t uid, bool json, size_t *ret_len) {
+char *status_text(struct manager *m, const struct peer *who, bool json, size_t *ret_len) {
         char *buf = NULL;
         struct jsonw j;
         FILE *f = open_memstream(&buf, ret_len);
@@ -282,10 +282,10 @@ char *status_text(struct manager *m, uid_t uid, bool json, size_t *ret_len) {
                 return NULL;
         if (json) {
                 jsonw_init_file(&j, f);
-                as_json(&j, m, uid);
+                as_json(&j, m, who);
                 fputc('\n', f);
         } else
-                text(f, m, uid);
+                text(f, m, who);
         if (fclose(f) != 0) {
                 free(buf);
                 return NULL;

@@ -30,7 +30,7 @@ static unsigned to_adopt(const struct pool *p) {
 
 unsigned supply_total(const struct pool *p) {
         return to_adopt(p) + p->n_warm + p->n_creating + p->n_starting + p->n_busy + p->n_scrubbing +
-               p->n_leased + p->n_mounting;
+               p->n_leased + p->n_alone;
 }
 
 unsigned supply_coming(const struct pool *p) {

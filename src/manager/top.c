@@ -38,7 +38,9 @@ static unsigned commands_in(const struct manager *m, const struct sandbox *sb) {
 static void look(const struct manager *m, struct sandbox *sb, struct row *ret) {
         *ret = (struct row){
                 .sb = sb,
-                .state = stats_state_name(sb->state),
+                .state = sb->session && sb->session->state == SESSION_STOPPED
+                                 ? "stopped"
+                                 : stats_state_name(sb->state),
                 .session = sb->session ? sb->session->name : "",
                 .owned = is_owned(sb),
                 .commands = commands_in(m, sb),
@@ -163,15 +165,23 @@ static void json_row(struct jsonw *j, const struct row *r) {
 
 /* --- both --------------------------------------------------------------------------------------- */
 
-/* Calls one of @f and @j for each sandbox that @uid may see. */
-static void rows(struct manager *m, uid_t uid, bool all, FILE *f, struct jsonw *j) {
+static bool may_see(const struct sandbox *sb, const struct peer *who) {
+        if (sb->session)
+                return peer_is(who, &sb->session->owner);
+        if (sb->exec)
+                return peer_is(who, &sb->exec->audit.caller);
+        return is_owned(sb) && sb->owner == who->uid;
+}
+
+/* Calls one of @f and @j for each sandbox that @who may see. */
+static void rows(struct manager *m, const struct peer *who, bool all, FILE *f, struct jsonw *j) {
         struct sandbox *sb;
         struct pool *p;
         struct row r;
 
         LIST_FOREACH(p, &m->pools, link)
         TAILQ_FOREACH(sb, &p->sandboxes, link) {
-                if (!all && !(is_owned(sb) && sb->owner == uid))
+                if (!all && !may_see(sb, who))
                         continue;
                 look(m, sb, &r);
                 if (j)
@@ -181,7 +191,7 @@ static void rows(struct manager *m, uid_t uid, bool all, FILE *f, struct jsonw *
         }
 }
 
-char *top_text(struct manager *m, uid_t uid, bool all, bool json, size_t *ret_len) {
+char *top_text(struct manager *m, const struct peer *who, bool all, bool json, size_t *ret_len) {
         char *buf = NULL;
         struct jsonw j;
         FILE *f = open_memstream(&buf, ret_len);
@@ -191,14 +201,14 @@ char *top_text(struct manager *m, uid_t uid, bool all, bool json, size_t *ret_le
         if (json) {
                 jsonw_init_file(&j, f);
                 jsonw_array(&j);
-                rows(m, uid, all, NULL, &j);
+                rows(m, who, all, NULL, &j);
                 jsonw_array_end(&j);
                 jsonw_done(&j);
                 fputc('\n', f);
         } else {
                 fprintf(f, "%-8s %-9s %-10s %-10s %3s %4s %7s %11s %4s %4s\n", "PROFILE", "STATE",
                         "SESSION", "OWNER", "CMD", "CPU%", "TIME", "MEM/LIMIT  ", "PIDS", "AGE");
-                rows(m, uid, all, f, NULL);
+                rows(m, who, all, f, NULL);
         }
         if (fclose(f) != 0) {
                 free(buf);

@@ -6,10 +6,11 @@
 #include <sys/types.h>
 
 struct manager;
+struct peer;
 
 /*
  * A line, or an object, for each sandbox: profile, state, session, owner, commands that run, CPU, memory, processes, age.
- * Of @uid's sandboxes alone, or with @all of every one. CPU is what has been used since the look before, where there was
+ * Of @who's sandboxes alone, or with @all of every one. CPU is what has been used since the look before, where there was
  * one, else "-". What cannot be read is "?", and null in JSON. Allocated, NULL when out of memory.
  */
-char *top_text(struct manager *m, uid_t uid, bool all, bool as_json, size_t *ret_len);
+char *top_text(struct manager *m, const struct peer *who, bool all, bool as_json, size_t *ret_len);

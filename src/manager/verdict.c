@@ -1,6 +1,7 @@
 #include "manager/verdict.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,13 +15,19 @@ static uint8_t own_code(const struct exited *e) {
         return e->signaled ? (uint8_t)(EXIT_SIGNAL + e->code) : e->code;
 }
 
-static uint8_t exit_code(const struct exited *e) {
+/* What a stopped session's commands exit with, whether they died of its TERM or of its KILL: as in a container that is
+ * stopped. */
+#define EXIT_STOPPED (EXIT_SIGNAL + SIGKILL)
+
+static uint8_t exit_code(const struct exec *x, const struct exited *e) {
         switch (e->cause) {
         case CAUSE_EXITED:
         case CAUSE_SIGNALED:
         case CAUSE_OOM:
                 return own_code(e);
         case CAUSE_CANCELLED:
+                if (x->stopped && e->signaled)
+                        return EXIT_STOPPED;
                 return e->signaled ? own_code(e) : EXIT_SANDBOX;
         case CAUSE_PIDS_LIMIT:
                 return e->error ? EXIT_SANDBOX : own_code(e);
@@ -35,6 +42,16 @@ static uint8_t exit_code(const struct exited *e) {
         }
 }
 
+static const char *workdir(const struct exec *x) {
+        const struct session *s = x->session;
+
+        if (x->request.workdir[0])
+                return x->request.workdir;
+        if (s && s->workdir && s->workdir[0])
+                return s->workdir;
+        return x->pool->profile ? x->pool->profile->workdir : "";
+}
+
 static void explain_start(const struct exec *x, const struct exited *e, char *s, size_t cap) {
         const struct config_profile *p = x->pool->profile;
         const char *image = p ? p->image : "of its sandbox";
@@ -46,10 +63,7 @@ static void explain_start(const struct exec *x, const struct exited *e, char *s,
         if (!program)
                 program = "?";
         if (e->code == START_WORKDIR)
-                snprintf(s, cap, "exec: working directory \"%.200s\": %s",
-                         x->request.workdir[0] ? x->request.workdir
-                         : p                   ? p->workdir
-                                               : "",
+                snprintf(s, cap, "exec: working directory \"%.200s\": %s", workdir(x),
                          strerror(e->error));
         else if (e->code != START_PROGRAM)
                 snprintf(s, cap, "exec: the agent could not start the command: %s", strerror(e->error));
@@ -125,7 +139,7 @@ void verdict(const struct exec *x, const struct exited *e, struct result *ret, c
                         *p = '?';
         *ret = (struct result){
                 .cause = e->cause,
-                .exit_code = exit_code(e),
+                .exit_code = exit_code(x, e),
                 .code = e->error ? 0 : e->code,
                 .signaled = e->signaled,
                 .truncated = e->truncated,

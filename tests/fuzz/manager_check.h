@@ -89,7 +89,7 @@ static inline void rig_check(struct rig *r) {
                 check(count[SANDBOX_LEASED] == p->n_leased);
                 waiting += p->n_queue;
                 check(!p->profile || supply_total(p) <= p->profile->max_sandboxes);
-                creating += p->n_creating + p->n_mounting;
+                creating += p->n_creating + p->n_alone;
                 TAILQ_FOREACH(t, &p->turns, link) {
                         unsigned cold = 0;
 

@@ -1,7 +1,8 @@
 /*
- * Sessions with host folders in them. Their sandboxes are made for them alone, and with their callers' own rights: what
- * shall be mounted a caller has written on one end of a pair of sockets, whose other end came with his request and goes
- * to the broker unread. Making one begins when it is the session's turn in the queue.
+ * Sessions whose sandboxes are made for them alone: with less than the profile gives (config/narrow.h), or with host
+ * folders in them and their callers' own rights. What shall be mounted a caller has written on one end of a pair of
+ * sockets, whose other end came with his request and goes to the broker unread. Making one begins when it is the session's
+ * turn in the queue.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@ static void made(void *userdata, const struct engine_msg *m, int fd) {
         struct pool *p = k->pool;
         struct session *s = k->session;
 
-        p->n_mounting--;
+        p->n_alone--;
         p->m->n_creating--;
         pools_changed(p->m);
         if (s)
@@ -63,9 +64,17 @@ static bool begin(struct pool *p, struct session *s) {
         struct engine_msg ask = { .type = ENGINE_CREATE_FOR,
                                   .profile = p->name,
                                   .hash = p->recipe,
-                                  .mounts = true };
-        struct making *k = calloc(1, sizeof(*k));
+                                  .narrow = s->narrow,
+                                  .mounts = s->mounts };
+        struct making *k;
+        struct errmsg e;
 
+        /* A reload may have come since it was asked for. */
+        if (session_shape_take(s, &e) < 0) {
+                session_refuse(s, "narrow", e.text);
+                return true;
+        }
+        k = calloc(1, sizeof(*k));
         if (!k)
                 abort();
         k->pool = p;
@@ -78,7 +87,7 @@ static bool begin(struct pool *p, struct session *s) {
         s->mount_fd = close_fd(s->mount_fd);
         s->making = k;
         queue_served(&s->waiter);
-        p->n_mounting++;
+        p->n_alone++;
         p->m->n_creating++;
         return true;
 }
@@ -89,13 +98,13 @@ static bool make_room(struct pool *p, uid_t uid) {
 
         TAILQ_FOREACH(sb, &p->sandboxes, link)
         if (sb->state == SANDBOX_WARM && !sb->spent && (sb->uses == 0 || sb->owner == uid)) {
-                sandbox_discard(sb, "a session with host folders needs its place");
+                sandbox_discard(sb, "a session with a sandbox of its own needs its place");
                 return true;
         }
         return false;
 }
 
-bool mounted_step(struct pool *p, struct session *s) {
+bool alone_step(struct pool *p, struct session *s) {
         if (!supply_ready(p))
                 return false;
         if (supply_total(p) >= p->profile->max_sandboxes)
@@ -103,14 +112,14 @@ bool mounted_step(struct pool *p, struct session *s) {
         return p->m->n_creating < CREATING_MAX && begin(p, s);
 }
 
-void mounted_give_up(struct session *s) {
+void alone_give_up(struct session *s) {
         if (s->making)
                 s->making->session = NULL;
         s->making = NULL;
         s->mount_fd = close_fd(s->mount_fd);
 }
 
-bool mounted_is_callers(int fd, uid_t uid) {
+bool alone_is_callers(int fd, uid_t uid) {
         struct ucred cred;
         socklen_t len = sizeof(cred);
         int type = 0;
