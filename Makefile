@@ -60,7 +60,7 @@ pkg = $(shell pkg-config --$(1) $(2) 2>/dev/null)
 
 # program        folder of its own sources   others it takes            libraries
 PROGRAMS := hermes-sandboxd hermes-engined hermes-sandbox-config hermes-sandbox-audit hermes-sandbox-doctor \
-        hermes-sandbox-image hermes-docker-enable supervisor agent hermes-sandbox hermes-sandbox-setup
+        hermes-sandbox-image hermes-docker-enable supervisor agent hermes-sandbox hermes-sandbox-setup docker
 
 hermes-sandboxd_LIBS       = $(call pkg,libs,yaml-0.1 audit libsystemd nettle)
 hermes-engined_LIBS        = $(call pkg,libs,libcurl yaml-0.1 jansson libsystemd nettle)
@@ -119,14 +119,20 @@ $(BUILD)/agent: $(call musl_objs,agent) $(COMMON_MUSL)
 	$(MUSL_CC) $(MUSL_LINK) -Wl,--sort-section=name $(MUSL_LDFLAGS) -o $@ $^
 # What a one-shot exec runs stands together, with what it takes of libc: few pages are touched.
 CLI_HOT := $(addprefix $(BUILD)/musl/cli/,main.o cli.o cli_exec.o cli_exec_args.o cli_opts.o cli_conn.o cli_run.o \
-        cli_outcome.o cli_write.o) $(addprefix $(BUILD)/musl/common/,errmsg.o frame.o proto.o wire.o)
+        cli_outcome.o cli_write.o cli_say.o cli_exec_send.o) $(addprefix $(BUILD)/musl/common/,errmsg.o frame.o proto.o wire.o)
 $(BUILD)/hermes-sandbox: $(call musl_objs,cli cli/files) $(COMMON_MUSL)
 	$(MUSL_CC) $(MUSL_LINK) $(MUSL_LDFLAGS) -o $@ $(CLI_HOT) -lc $(filter-out $(CLI_HOT),$^)
+# The same beginning but for the words, and the same libc behind it. docker run asks for more, once.
+DOCKER_HOT := $(addprefix $(BUILD)/musl/cli/docker/,main.o docker.o docker_exec.o docker_words.o) \
+        $(filter-out %/main.o %/cli.o %/cli_exec.o %/cli_exec_args.o %/cli_opts.o,$(CLI_HOT))
+$(BUILD)/docker: $(call musl_objs,cli/docker) $(addprefix $(BUILD)/musl/cli/,cli_ask.o cli_conn.o cli_disarm.o \
+        cli_exec_send.o cli_mount.o cli_outcome.o cli_run.o cli_say.o cli_tty.o cli_write.o) $(COMMON_MUSL)
+	$(MUSL_CC) $(MUSL_LINK) $(MUSL_LDFLAGS) -o $@ $(DOCKER_HOT) -lc $(filter-out $(DOCKER_HOT),$^)
 
 # --- tests -------------------------------------------------------------------------------------------
 UNIT := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))
 TEST_LIBS = $(call pkg,libs,cmocka libcurl yaml-0.1 jansson libsystemd audit auparse nettle libcap-ng)
-TEST_OBJS = $(call lib_objs,common config engine manager agent cli cli/files cli/audit cli/doctor cli/image cli/setup supervisor helper)
+TEST_OBJS = $(call lib_objs,common config engine manager agent cli cli/docker cli/files cli/audit cli/doctor cli/image cli/setup supervisor helper)
 $(BUILD)/libundertest.a: $(TEST_OBJS)
 	@rm -f $@
 	ar rcs $@ $^

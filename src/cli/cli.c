@@ -5,8 +5,6 @@
 #include "cli/cli.h"
 
 #include <errno.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,38 +121,6 @@ static const struct cli_command *const commands[] = {
         &audit_command,     &doctor_command,      &version_command,    &help_command,
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
-
-void cli_error(const char *fmt, ...) {
-        static const char prefix[] = "hermes-sandbox: ";
-        char line[1280];
-        size_t start = sizeof(prefix) - 1, len;
-        va_list ap;
-
-        memcpy(line, prefix, start);
-        va_start(ap, fmt);
-        vsnprintf(line + start, sizeof(line) - start - 1, fmt, ap);
-        va_end(ap);
-        len = strlen(line);
-        for (size_t i = start; i < len; i++)
-                if (line[i] == '\n' || line[i] == '\t')
-                        line[i] = '?';
-        cli_disarm(line + start, len - start);
-        line[len] = '\n';
-        cli_write_all(STDERR_FILENO, line, len + 1);
-}
-
-int cli_write_failed(const char *what, int r) {
-        if (r == -EPIPE)
-                return EXIT_SIGNAL + SIGPIPE;
-        cli_error("cannot write %s: %s", what, strerror(-r));
-        return EXIT_SANDBOX;
-}
-
-int cli_say(const char *text) {
-        int r = cli_write_all(STDOUT_FILENO, text, strlen(text));
-
-        return r < 0 ? cli_write_failed("to stdout", r) : 0;
-}
 
 static const struct cli_command *find(const char *name) {
         for (size_t i = 0; i < N_COMMANDS; i++)

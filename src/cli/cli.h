@@ -39,6 +39,10 @@ int cli_run_program(const struct cli *c, const char *name, char **argv);
 
 /* One line on stderr, "hermes-sandbox: …", control characters made harmless, in one write. */
 __attribute__((format(printf, 1, 2))) void cli_error(const char *fmt, ...);
+/* Another name in its place, of at most 15 bytes. */
+void cli_error_name(const char *name);
+/* The same line without a name. */
+__attribute__((format(printf, 1, 2))) void cli_line(const char *fmt, ...);
 
 /* Makes what could drive a terminal harmless, in place: control characters, C0 but newline and tab, and C1;
  * what turns the direction of text; bytes that are no UTF-8. Each becomes '?'s of the same length. Returns the

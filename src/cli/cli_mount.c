@@ -24,7 +24,7 @@ int cli_mounts_add(struct cli_mounts *m, const char *what, const char *text, str
         const char *split = NULL, *fault;
 
         if (m->n == MOUNT_MAX)
-                return errmsg_set(e, -EINVAL, "%s: more than %d times --mount", what, MOUNT_MAX);
+                return errmsg_set(e, -EINVAL, "%s: more than %d times", what, MOUNT_MAX);
         if (len > 3 && strcmp(text + len - 3, ":ro") == 0) {
                 mount.read_only = true;
                 len -= 3;
@@ -34,8 +34,7 @@ int cli_mounts_add(struct cli_mounts *m, const char *what, const char *text, str
                 if (text[i] == ':')
                         split = text + i;
         if (!split || split[1] != '/')
-                return errmsg_set(e, -EINVAL,
-                                  "%s: --mount '%.80s': expected SRC:DST or SRC:DST:ro, DST absolute",
+                return errmsg_set(e, -EINVAL, "%s '%.80s': expected SRC:DST or SRC:DST:ro, DST absolute",
                                   what, text);
         mount.source_len = (int)(split - text);
         mount.target = mount.source_len + 1;
@@ -45,7 +44,7 @@ int cli_mounts_add(struct cli_mounts *m, const char *what, const char *text, str
             sizeof(target))
                 fault = mount_dst_fault(target);
         if (fault)
-                return errmsg_set(e, -EINVAL, "%s: --mount: %.*s %s", what,
+                return errmsg_set(e, -EINVAL, "%s: %.*s %s", what,
                                   mount.target_len > 200 ? 200 : mount.target_len, text + mount.target,
                                   fault);
         m->of[m->n++] = mount;
@@ -61,13 +60,12 @@ static int open_source(const char *what, const char *path, struct errmsg *e) {
         if (fd >= 0)
                 return fd;
         if (errno == ELOOP)
-                return errmsg_set(
-                        e, -EXIT_USAGE,
-                        "%s: --mount %.200s: a symbolic link stands in its path: give the path that "
-                        "realpath prints",
-                        what, path);
+                return errmsg_set(e, -EXIT_USAGE,
+                                  "%s %.200s: a symbolic link stands in its path: give the path that "
+                                  "realpath prints",
+                                  what, path);
         return errmsg_set(e, errno == EACCES || errno == EPERM ? -EXIT_NOT_ALLOWED : -EXIT_USAGE,
-                          "%s: --mount %.200s: %s", what, path, strerror(errno));
+                          "%s %.200s: %s", what, path, strerror(errno));
 }
 
 static int send_mount(const struct cli_mounts *m, int i, const char *what, int sock, struct errmsg *e) {
@@ -80,14 +78,13 @@ static int send_mount(const struct cli_mounts *m, int i, const char *what, int s
         int r;
 
         if ((size_t)snprintf(source, sizeof(source), "%.*s", of->source_len, of->text) >= sizeof(source))
-                return errmsg_set(e, EXIT_USAGE, "%s: --mount: %s", what, strerror(ENAMETOOLONG));
+                return errmsg_set(e, EXIT_USAGE, "%s: %s", what, strerror(ENAMETOOLONG));
         snprintf(target, sizeof(target), "%.*s", of->target_len, of->text + of->target);
         fd = open_source(what, source, e);
         if (fd < 0)
                 return -fd;
         r = mount_msg_send(sock, &msg, fd);
-        return r < 0 ? errmsg_set(e, EXIT_OS, "%s: --mount: cannot write to a socket: %s", what,
-                                  strerror(-r))
+        return r < 0 ? errmsg_set(e, EXIT_OS, "%s: cannot write to a socket: %s", what, strerror(-r))
                      : 0;
 }
 
@@ -96,8 +93,7 @@ int cli_mounts_open(const struct cli_mounts *m, const char *what, int *ret_fd, s
         int pair[2], r = 0;
 
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-                return errmsg_set(e, EXIT_OS, "%s: --mount: cannot make a socket: %s", what,
-                                  strerror(errno));
+                return errmsg_set(e, EXIT_OS, "%s: cannot make a socket: %s", what, strerror(errno));
         ours = pair[0];
         theirs = pair[1];
         for (int i = 0; i < m->n && r == 0; i++)

@@ -73,6 +73,11 @@ void cli_run_way(struct cli_conn *conn, const struct cli_way *way, struct cli_si
 /* A CLI_EXEC without a terminal. */
 void cli_run(struct cli_conn *conn, bool use_stdin, struct cli_sink *sink, struct cli_outcome *ret);
 
+/* Connects, sends @q, and runs it until the end; what keeps it from that is a CLI_END_REJECT of our own. Once in a
+ * program: the buffers are static. */
+void cli_exec_send(const struct cli *c, const struct exec_request *q, const struct cli_way *way,
+                   struct cli_sink *sink, struct cli_outcome *ret);
+
 /* Output as it comes, to our own stdout and stderr. */
 extern struct cli_sink cli_raw_sink;
 /* The same for a command on a terminal. */

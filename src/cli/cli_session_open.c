@@ -132,7 +132,7 @@ static int take(struct cli_session_open *o, int id, char *value, char **environ_
         case OPT_LABEL:
                 return add_label(r, value, e);
         case OPT_MOUNT:
-                return cli_mounts_add(&o->mounts, WHAT, value, e);
+                return cli_mounts_add(&o->mounts, WHAT ": --mount", value, e);
         case OPT_ENV:
                 return add_env(o, value, environ_list, e);
         case OPT_WORKDIR:
@@ -178,7 +178,7 @@ int cli_session_open_run(const struct cli *c, struct cli_session_open *o, struct
         int r;
 
         if (o->mounts.n > 0) {
-                r = cli_mounts_open(&o->mounts, WHAT, &fd, e);
+                r = cli_mounts_open(&o->mounts, WHAT ": --mount", &fd, e);
                 if (r != 0)
                         return r;
         }

@@ -147,6 +147,12 @@ ssize_t image_info_encode(const struct image_info *i, void *buf, size_t cap) {
         wire_put_u64(&out, i->cpu_nano);
         wire_put_u64(&out, i->shm_bytes);
         wire_put_u32(&out, i->pids_limit);
+        wire_put_u64(&out, i->capabilities);
+        wire_put_u8(&out, i->n_tmpfs);
+        for (uint8_t t = 0; t < i->n_tmpfs; t++) {
+                wire_put_str(&out, i->tmpfs[t].path);
+                wire_put_u64(&out, i->tmpfs[t].bytes);
+        }
         return wire_out_len(&out);
 }
 
@@ -170,6 +176,13 @@ int image_info_decode(const void *buf, size_t len, struct image_info *ret) {
         i.cpu_nano = wire_get_u64(&in);
         i.shm_bytes = wire_get_u64(&in);
         i.pids_limit = wire_get_u32(&in);
+        i.capabilities = wire_get_u64(&in);
+        i.n_tmpfs = wire_get_u8(&in);
+        in.bad |= i.n_tmpfs > NARROW_TMPFS_MAX;
+        for (uint8_t t = 0; !in.bad && t < i.n_tmpfs; t++) {
+                i.tmpfs[t].path = wire_get_str(&in, NARROW_PATH_MAX);
+                i.tmpfs[t].bytes = wire_get_u64(&in);
+        }
         if (!wire_in_done(&in))
                 return -EPROTO;
         *ret = i;

@@ -79,6 +79,12 @@ struct image_info {
         uint32_t uid, gid;
         uint64_t memory_bytes, cpu_nano, shm_bytes;
         uint32_t pids_limit;
+        uint64_t capabilities; /* of commands as uid 0: bits CAP_X */
+        uint8_t n_tmpfs;       /* at most NARROW_TMPFS_MAX: no more of them can be narrowed */
+        struct {
+                const char *path;
+                uint64_t bytes;
+        } tmpfs[NARROW_TMPFS_MAX];
 };
 ssize_t image_info_encode(const struct image_info *i, void *buf, size_t cap);
 int image_info_decode(const void *buf, size_t len, struct image_info *ret);

@@ -1,0 +1,217 @@
+/* One connection, one question, one answer. The read blocks: any signal ends the program, as it has nothing to undo. */
+#include "cli/docker/docker_ask.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli_conn.h"
+#include "common/exitcode.h"
+
+static int add(struct docker_answer *a, const uint8_t *p, size_t len) {
+        if (len > a->cap - a->len) {
+                size_t cap = a->cap + len + FRAME_PAYLOAD_MAX;
+                uint8_t *grown = cap > DOCKER_ANSWER_MAX ? NULL : realloc(a->p, cap);
+
+                if (!grown)
+                        return errmsg_set(&a->error, EXIT_SANDBOX,
+                                          "the manager's answer is longer than this program takes");
+                a->p = grown;
+                a->cap = cap;
+        }
+        memcpy(a->p + a->len, p, len);
+        a->len += len;
+        return 0;
+}
+
+/* -1: more is to come; else the exit status. */
+static int on_frame(struct docker_answer *a, const struct frame *f) {
+        struct reject reject;
+        int r;
+
+        if (f->type == FRAME_REJECT && reject_decode(f->payload, f->len, &reject) == 0) {
+                a->reason = reject.reason;
+                return errmsg_set(&a->error, reject.exit_code, "%s", reject.message);
+        }
+        if (f->type != FRAME_ANSWER || f->channel != CLI_CHANNEL)
+                return errmsg_set(&a->error, EXIT_SANDBOX,
+                                  "protocol error: the manager's answer is none to the question");
+        r = add(a, f->payload, f->len);
+        return r == 0 && f->flags & FRAME_MORE ? -1 : r;
+}
+
+static int receive(struct cli_conn *conn, struct docker_answer *a) {
+        struct frame f;
+        int code, r;
+
+        while ((r = cli_conn_fill(conn, SIZE_MAX, 0)) > 0) {
+                while ((r = cli_conn_next(conn, &f, &a->error)) > 0) {
+                        code = on_frame(a, &f);
+                        if (code >= 0)
+                                return code;
+                }
+                if (r < 0)
+                        return EXIT_SANDBOX;
+        }
+        return errmsg_set(&a->error, EXIT_SANDBOX, "lost the manager%s%s", r < 0 ? ": " : "",
+                          r < 0 ? strerror(-r) : "");
+}
+
+static int ask(const struct docker *d, uint8_t type, const uint8_t *payload, ssize_t len, int fd,
+               struct docker_answer *ret) {
+        static struct cli_conn conn;
+        int r;
+
+        memset(ret, 0, sizeof(*ret));
+        if (len < 0)
+                return errmsg_set(&ret->error, EXIT_USAGE,
+                                  "names, labels and environment are longer than a request may be");
+        r = cli_conn_open(&conn, &d->cli, &ret->error);
+        if (r != 0)
+                return r;
+        r = cli_conn_request_fd(&conn, type, payload, (size_t)len, fd);
+        if (r < 0)
+                r = errmsg_set(&ret->error, EXIT_SANDBOX, "cannot send to the manager: %s",
+                               strerror(-r));
+        else
+                r = receive(&conn, ret);
+        close(conn.fd);
+        return r;
+}
+
+int docker_ask(const struct docker *d, const struct ask *asked, struct docker_answer *ret) {
+        static uint8_t payload[16384];
+        struct ask a = *asked;
+
+        a.name = a.name ? a.name : "";
+        a.profile = a.profile ? a.profile : "";
+        return ask(d, FRAME_ASK, payload, ask_encode(&a, payload, sizeof(payload)), -1, ret);
+}
+
+int docker_ask_open(const struct docker *d, const struct open_request *q, int fd,
+                    struct docker_answer *ret) {
+        static uint8_t payload[FRAME_PAYLOAD_MAX];
+
+        return ask(d, FRAME_OPEN, payload, open_request_encode(q, payload, sizeof(payload)), fd, ret);
+}
+
+void docker_answer_done(struct docker_answer *a) {
+        free(a->p);
+        a->p = NULL;
+}
+
+static int next(struct docker_answer *a, const uint8_t **ret, size_t *ret_len) {
+        const uint8_t *p = a->p + a->at;
+        size_t left = a->len - a->at;
+        int r = record_next(&p, &left, ret, ret_len);
+
+        a->at = a->len - left;
+        return r;
+}
+
+static int judged(struct docker_answer *a, int r) {
+        if (r < 0)
+                errmsg_set(&a->error, r, "protocol error: the manager's answer makes no sense");
+        return r;
+}
+
+int docker_answer_session(struct docker_answer *a, struct session_info *ret) {
+        const uint8_t *p;
+        size_t len;
+        int r = next(a, &p, &len);
+
+        if (r > 0 && session_info_decode(p, len, ret) < 0)
+                r = -EPROTO;
+        return judged(a, r);
+}
+
+int docker_answer_image(struct docker_answer *a, struct image_info *ret) {
+        const uint8_t *p;
+        size_t len;
+        int r = next(a, &p, &len);
+
+        if (r > 0 && image_info_decode(p, len, ret) < 0)
+                r = -EPROTO;
+        return judged(a, r);
+}
+
+int docker_ask_session(const struct docker *d, const char *word, struct docker_answer *a,
+                       struct session_info *ret) {
+        const struct ask q = { .op = ASK_SESSION_INFO, .form = ANSWER_RECORDS, .name = word };
+        int r;
+
+        /* What is longer than any name or id is none. */
+        if (word[0] == '\0' || strlen(word) > PROTO_NAME_MAX) {
+                memset(a, 0, sizeof(*a));
+                a->reason = REJECT_NO_SESSION;
+                return errmsg_set(&a->error, EXIT_SANDBOX, "no such session");
+        }
+        r = docker_ask(d, &q, a);
+        if (r != 0)
+                return r;
+        r = docker_answer_session(a, ret);
+        if (r == 0)
+                return errmsg_set(&a->error, EXIT_SANDBOX, "protocol error: the manager says nothing");
+        return r < 0 ? EXIT_SANDBOX : 0;
+}
+
+int docker_ask_profile(const struct docker *d, const char *name, struct docker_answer *a,
+                       struct image_info *ret) {
+        const struct ask q = { .op = ASK_IMAGE_LIST, .form = ANSWER_RECORDS };
+        int r = docker_ask(d, &q, a);
+
+        if (r != 0)
+                return r;
+        while ((r = docker_answer_image(a, ret)) > 0)
+                if (strcmp(ret->profile, name) == 0)
+                        return 0;
+        if (r < 0)
+                return EXIT_SANDBOX;
+        return errmsg_set(&a->error, EXIT_CONFIG,
+                          "profile \"%.64s\" is not in the config, or not for you (its allow_users and "
+                          "allow_groups): $HERMES_SANDBOX_PROFILE names another",
+                          name);
+}
+
+void docker_tell_refused(const struct docker *d, const char *flag) {
+        const struct ask q = { .op = ASK_REFUSED, .name = flag };
+        struct docker_answer a;
+
+        (void)docker_ask(d, &q, &a);
+        docker_answer_done(&a);
+}
+
+static size_t skip(const char *s, const char *prefix) {
+        size_t len = strlen(prefix);
+
+        return strncmp(s, prefix, len) == 0 ? len : 0;
+}
+
+static const char *without_registry(const char *s) {
+        s += skip(s, "docker.io/");
+        return s + skip(s, "library/");
+}
+
+/* A tag stands behind the last slash, and a digest is none. */
+static bool has_tag(const char *s) {
+        const char *slash = strrchr(s, '/');
+
+        return strpbrk(slash ? slash : s, ":@") != NULL;
+}
+
+bool docker_same_image(const char *a, const char *b) {
+        static const char latest[] = ":latest";
+        size_t len;
+
+        a = without_registry(a);
+        b = without_registry(b);
+        len = strlen(a) < strlen(b) ? strlen(a) : strlen(b);
+        if (strncmp(a, b, len) != 0)
+                return false;
+        a += len;
+        b += len;
+        if (*a == *b)
+                return true;
+        return strcmp(*a ? a : b, latest) == 0 && !has_tag(*a ? b - len : a - len);
+}

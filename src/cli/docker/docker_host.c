@@ -1,0 +1,280 @@
+/* docker version, info, images and pull: whether it works at all, and with what. */
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "cli/cli_ask.h"
+#include "cli/docker/docker_ask.h"
+#include "cli/docker/docker_list.h"
+#include "cli/docker/docker_template.h"
+#include "cli/docker/docker_words.h"
+
+static const struct docker_flag format_flags[] = {
+        { "format", 'f', true, 0 },
+        { .name = "" },
+};
+
+/* Takes --format alone. True: go on; else *ret is the exit status. */
+static bool take_format(const char *command, int argc, char **argv, const char **ret_format, int *ret) {
+        struct docker_words w;
+        struct errmsg e;
+        const char *value;
+        int i;
+
+        *ret_format = NULL;
+        docker_words_init(&w, argc, argv, true);
+        while ((i = docker_words_next(&w, format_flags, sizeof(format_flags[0]), &value, &e)) >= 0)
+                *ret_format = strcmp(value, "json") == 0 ? "{{json .}}" : value[0] ? value : NULL;
+        if (i == DOCKER_WORDS_HELP)
+                *ret = docker_help(command, "\n  -f, --format TEMPLATE\n");
+        else if (i == DOCKER_WORDS_BAD)
+                *ret = docker_bad_words(command, &e);
+        else if (w.n_operands > 0) {
+                cli_line("\"docker %s\" accepts no arguments.", command);
+                *ret = DOCKER_FAILED;
+        } else
+                return true;
+        return false;
+}
+
+static int fail(const char *message) {
+        cli_error("%s", message);
+        return DOCKER_FAILED;
+}
+
+static int show(const char *format, const struct doc *doc) {
+        struct docker_out out;
+        struct errmsg e;
+        int r, code;
+
+        docker_out_init(&out);
+        r = docker_template(format, doc, out.f, &e);
+        fputc('\n', out.f);
+        if (r < 0)
+                cli_line("%s", e.text);
+        code = docker_out_done(&out);
+        return r < 0 ? DOCKER_FAILED : code;
+}
+
+/* --- version -------------------------------------------------------------------------------------------- */
+
+int docker_version(const struct docker *d, int argc, char **argv) {
+        static struct doc doc;
+        struct docker_answer a;
+        struct image_info p;
+        struct utsname u;
+        const char *format;
+        int code;
+
+        if (!take_format("version", argc, argv, &format, &code))
+                return code;
+        /* This asks manager, broker and engine, and for the caller's right to the profile. */
+        code = docker_ask_profile(d, d->profile, &a, &p);
+        docker_answer_done(&a);
+        if (code != 0)
+                return fail(a.error.text);
+        if (uname(&u) < 0)
+                u.machine[0] = u.release[0] = '\0';
+        doc_init(&doc);
+        doc_string(&doc, "Client.Version", VERSION);
+        doc_string(&doc, "Client.Os", "linux");
+        doc_string(&doc, "Client.Arch", u.machine);
+        doc_string(&doc, "Server.Platform.Name", "hermes-sandbox");
+        doc_string(&doc, "Server.Version", VERSION);
+        doc_string(&doc, "Server.Os", "linux");
+        doc_string(&doc, "Server.Arch", u.machine);
+        doc_string(&doc, "Server.KernelVersion", u.release);
+        if (format)
+                return show(format, &doc);
+        return cli_say("Client: hermes-sandbox's docker\n"
+                       " Version:  " VERSION "\n"
+                       "\n"
+                       "Server: hermes-sandbox\n"
+                       " Version:  " VERSION "\n");
+}
+
+/* --- info ----------------------------------------------------------------------------------------------- */
+
+/* Of the caller's own sessions. 0, or a line in a->error. */
+static int count(const struct docker *d, struct docker_answer *a, uint64_t n[4]) {
+        const struct ask q = { .op = ASK_SESSION_LIST, .form = ANSWER_RECORDS };
+        struct session_info s;
+        int r = docker_ask(d, &q, a);
+
+        while (r == 0 && (r = docker_answer_session(a, &s)) > 0) {
+                n[0]++;
+                n[s.status]++;
+                r = 0;
+        }
+        return r;
+}
+
+static int show_info(const struct docker *d, const struct image_info *p, const uint64_t n[4],
+                     const char *format) {
+        static struct doc doc;
+        struct docker_out out;
+        struct utsname u;
+
+        if (uname(&u) < 0)
+                u.machine[0] = u.release[0] = '\0';
+        doc_init(&doc);
+        doc_number(&doc, "Containers", n[0]);
+        doc_number(&doc, "ContainersRunning", n[SESSION_IS_RUNNING]);
+        doc_number(&doc, "ContainersPaused", 0);
+        doc_number(&doc, "ContainersStopped", n[SESSION_IS_STOPPED]);
+        doc_string(&doc, "Driver", "hermes-sandbox");
+        doc_string(&doc, "KernelVersion", u.release);
+        doc_string(&doc, "OSType", "linux");
+        doc_string(&doc, "Architecture", u.machine);
+        doc_string(&doc, "ServerVersion", VERSION);
+        doc_string(&doc, "Sandbox.Profile", d->profile);
+        doc_string(&doc, "Sandbox.Image", p->name);
+        doc_bool(&doc, "Sandbox.ImagePresent", p->present);
+        if (format)
+                return show(format, &doc);
+        docker_out_init(&out);
+        fprintf(out.f, "Server: hermes-sandbox\n Containers: %llu\n  Running: %llu\n  Stopped: %llu\n",
+                (unsigned long long)n[0], (unsigned long long)n[SESSION_IS_RUNNING],
+                (unsigned long long)n[SESSION_IS_STOPPED]);
+        fprintf(out.f,
+                " Server Version: " VERSION "\n Storage Driver: hermes-sandbox\n Kernel Version: %s\n"
+                " OSType: linux\n Architecture: %s\n Profile: %s\n Image: %s%s\n",
+                u.release, u.machine, d->profile, p->name, p->present ? "" : " (not there yet)");
+        return docker_out_done(&out);
+}
+
+int docker_info(const struct docker *d, int argc, char **argv) {
+        struct docker_answer profile, sessions = { .p = NULL };
+        uint64_t n[4] = { 0 };
+        struct image_info p;
+        const char *format;
+        int code;
+
+        if (!take_format("info", argc, argv, &format, &code))
+                return code;
+        code = docker_ask_profile(d, d->profile, &profile, &p);
+        if (code != 0)
+                code = fail(profile.error.text);
+        else if (count(d, &sessions, n) != 0)
+                code = fail(sessions.error.text);
+        else
+                code = show_info(d, &p, n, format);
+        docker_answer_done(&sessions);
+        docker_answer_done(&profile);
+        return code;
+}
+
+/* --- images --------------------------------------------------------------------------------------------- */
+
+/* REPOSITORY and TAG of a name: the tag stands behind the last colon, if that is behind the last slash. */
+static int tag_of(const char *name, const char **ret_tag) {
+        const char *slash = strrchr(name, '/'), *colon = strpbrk(slash ? slash : name, ":@");
+
+        *ret_tag = colon && *colon == ':' ? colon + 1 : colon ? "<none>" : "latest";
+        return colon ? (int)(colon - name) : (int)strlen(name);
+}
+
+static void put_image(FILE *out, const struct image_info *i, bool quiet) {
+        const char *id = strncmp(i->id, "sha256:", 7) == 0 ? i->id + 7 : i->id, *tag;
+        int repository = tag_of(i->name, &tag);
+
+        if (quiet)
+                fprintf(out, "%.12s\n", id);
+        else
+                fprintf(out, "%-32.*s   %-28s   %-12.12s   %-20.19s   %lluMB\n", repository, i->name,
+                        tag, id, i->created, (unsigned long long)(i->bytes / 1000000));
+}
+
+int docker_images(const struct docker *d, int argc, char **argv) {
+        static const struct docker_flag flags[] = { { "quiet", 'q', false, 0 }, { .name = "" } };
+        const struct ask q = { .op = ASK_IMAGE_LIST, .form = ANSWER_RECORDS };
+        struct docker_words w;
+        struct docker_answer a;
+        struct image_info i;
+        struct docker_out out;
+        struct errmsg e;
+        const char *value;
+        bool quiet = false;
+        int r;
+
+        docker_words_init(&w, argc, argv, true);
+        while ((r = docker_words_next(&w, flags, sizeof(flags[0]), &value, &e)) >= 0)
+                quiet = value == NULL;
+        if (r == DOCKER_WORDS_HELP)
+                return docker_help("images", "\n  -q, --quiet  ids alone\n");
+        if (r == DOCKER_WORDS_BAD)
+                return docker_bad_words("images", &e);
+        r = docker_ask(d, &q, &a);
+        docker_out_init(&out);
+        if (!quiet && r == 0)
+                fprintf(out.f, "%-32s   %-28s   %-12s   %-20s   %s\n", "REPOSITORY", "TAG", "IMAGE ID",
+                        "CREATED", "SIZE");
+        while (r == 0 && (r = docker_answer_image(&a, &i)) > 0) {
+                r = 0;
+                if (i.present)
+                        put_image(out.f, &i, quiet);
+        }
+        if (r != 0)
+                fail(a.error.text);
+        docker_answer_done(&a);
+        return docker_out_done(&out) != 0 || r != 0 ? DOCKER_FAILED : 0;
+}
+
+/* --- pull ----------------------------------------------------------------------------------------------- */
+
+/* The profile that has that image, as a label of ASK_IMAGE_PULL. 0, or an exit status and what was said. */
+static int profile_of(const struct docker *d, const char *image, char *label, size_t cap) {
+        const struct ask q = { .op = ASK_IMAGE_LIST, .form = ANSWER_RECORDS };
+        struct docker_answer a;
+        struct image_info i;
+        int r = docker_ask(d, &q, &a);
+
+        if (r != 0)
+                r = fail(a.error.text);
+        else {
+                while ((r = docker_answer_image(&a, &i)) > 0 && !docker_same_image(image, i.name))
+                        ;
+                if (r > 0)
+                        snprintf(label, cap, "profile=%s", i.profile);
+                else {
+                        cli_error(
+                                "pull: %s is no profile's image: an image is named under image, in a file of "
+                                "/etc/hermes-sandbox/sandbox.d",
+                                image);
+                }
+                r = r > 0 ? 0 : DOCKER_FAILED;
+        }
+        docker_answer_done(&a);
+        return r;
+}
+
+int docker_pull(const struct docker *d, int argc, char **argv) {
+        static const struct docker_flag flags[] = { { "quiet", 'q', false, 0 },
+                                                    { "platform", 0, true, 1 },
+                                                    { .name = "" } };
+        char label[PROTO_LABEL_MAX + 1];
+        struct ask q = { .op = ASK_IMAGE_PULL, .n_labels = 1, .labels = { label } };
+        struct docker_words w;
+        struct errmsg e;
+        const char *value;
+        int i, r;
+
+        docker_words_init(&w, argc, argv, true);
+        while ((i = docker_words_next(&w, flags, sizeof(flags[0]), &value, &e)) >= 0)
+                if (flags[i].id == 1)
+                        return fail(
+                                "pull: --platform: refused: which image it is the profile says (image)");
+        if (i == DOCKER_WORDS_HELP)
+                return docker_help("pull", NULL);
+        if (i == DOCKER_WORDS_BAD)
+                return docker_bad_words("pull", &e);
+        if (w.n_operands != 1)
+                return docker_too_few("pull", 1);
+        r = profile_of(d, argv[1], label, sizeof(label));
+        if (r != 0)
+                return r;
+        r = cli_ask(&d->cli, &q, cli_take_say, NULL, &e);
+        if (r != 0 && e.text[0])
+                fail(e.text);
+        return r != 0 ? DOCKER_FAILED : 0;
+}
