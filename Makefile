@@ -126,7 +126,7 @@ $(BUILD)/hermes-sandbox: $(call musl_objs,cli cli/files) $(COMMON_MUSL)
 DOCKER_HOT := $(addprefix $(BUILD)/musl/cli/docker/,main.o docker.o docker_exec.o docker_words.o) \
         $(filter-out %/main.o %/cli.o %/cli_exec.o %/cli_exec_args.o %/cli_opts.o,$(CLI_HOT))
 $(BUILD)/docker: $(call musl_objs,cli/docker) $(addprefix $(BUILD)/musl/cli/,cli_ask.o cli_conn.o cli_disarm.o \
-        cli_exec_send.o cli_mount.o cli_outcome.o cli_run.o cli_say.o cli_tty.o cli_write.o) $(COMMON_MUSL)
+        cli_exec_send.o cli_mount.o cli_opts.o cli_outcome.o cli_run.o cli_say.o cli_tty.o cli_words.o cli_write.o) $(COMMON_MUSL)
 	$(MUSL_CC) $(MUSL_LINK) $(MUSL_LDFLAGS) -o $@ $(DOCKER_HOT) -lc $(filter-out $(DOCKER_HOT),$^)
 
 # --- tests -------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 
 #include "cli/cli_run.h"
 #include "cli/cli_tty.h"
+#include "cli/cli_words.h"
 #include "cli/docker/docker_ask.h"
 #include "cli/docker/docker_words.h"
 #include "common/exitcode.h"
@@ -58,38 +59,6 @@ const char *docker_env(const char *word, char **environ_list, struct errmsg *e) 
                 if (strncmp(*p, word, len) == 0 && (*p)[len] == '=')
                         return *p;
         return NULL;
-}
-
-/* A number, or root. -1: neither. */
-static int number(const char *s, size_t len, uint32_t *ret) {
-        uint64_t n = 0;
-
-        if (len == 4 && memcmp(s, "root", 4) == 0) {
-                *ret = 0;
-                return 0;
-        }
-        if (len == 0 || len > 10)
-                return -1;
-        for (size_t i = 0; i < len; i++) {
-                if (s[i] < '0' || s[i] > '9')
-                        return -1;
-                n = n * 10 + (uint64_t)(s[i] - '0');
-        }
-        *ret = (uint32_t)n;
-        return n < UINT32_MAX ? 0 : -1;
-}
-
-int docker_user(const char *word, uint32_t *ret_uid, uint32_t *ret_gid, struct errmsg *e) {
-        size_t len = strcspn(word, ":");
-
-        *ret_gid = UINT32_MAX;
-        if (number(word, len, ret_uid) < 0 ||
-            (word[len] && number(word + len + 1, strlen(word + len + 1), ret_gid) < 0))
-                return errmsg_set(e, -EINVAL,
-                                  "--user %.80s: the image's accounts are not looked at: give numbers, "
-                                  "UID or UID:GID, that the profile has under user or users",
-                                  word);
-        return 0;
 }
 
 /* What keeps a command from starting, in docker's words. */
@@ -167,14 +136,14 @@ static int take_env(struct exec_request *q, const char *value, struct errmsg *e)
         if (!pair)
                 return e->text[0] ? -EINVAL : 0;
         if (q->n_env == PROTO_ENV_MAX)
-                return errmsg_set(e, -EINVAL, "--env: more than %d variables", PROTO_ENV_MAX);
+                return errmsg_set(e, -EINVAL, "exec: --env: more than %d variables", PROTO_ENV_MAX);
         env[q->n_env++] = pair;
         return 0;
 }
 
 static int refuse_privileged(const struct docker *d, struct errmsg *e) {
         docker_tell_refused(d, "--privileged");
-        return errmsg_set(e, -EPERM, "--privileged: refused: nothing allows it");
+        return errmsg_set(e, -EPERM, "exec: --privileged: refused: nothing allows it");
 }
 
 static int take(const struct docker *d, struct exec_request *q, bool *input, const struct docker_flag *f,
@@ -196,18 +165,18 @@ static int take(const struct docker *d, struct exec_request *q, bool *input, con
         case WORKDIR:
                 if (value[0] != '/' || strlen(value) > PROTO_PATH_MAX)
                         return errmsg_set(e, -EINVAL,
-                                          "the working directory '%.80s' is invalid, it needs to be an "
+                                          "exec: the working directory '%.80s' is invalid, it needs to be an "
                                           "absolute path",
                                           value);
                 q->workdir = value;
                 return 0;
         case USER:
                 q->user = true;
-                return docker_user(value, &q->uid, &q->gid, e);
+                return cli_parse_user("exec", "--user", value, &q->uid, &q->gid, e);
         case PRIVILEGED:
                 return on ? refuse_privileged(d, e) : 0;
         default:
-                return errmsg_set(e, -EINVAL, "--%s: hermes-sandbox's docker does not take it", f->name);
+                return errmsg_set(e, -EINVAL, "exec: --%s: hermes-sandbox's docker does not take it", f->name);
         }
 }
 
@@ -224,7 +193,7 @@ int docker_exec(const struct docker *d, int argc, char **argv) {
         docker_words_init(&w, argc, argv, false);
         while ((i = docker_words_next(&w, flags, sizeof(flags[0]), &value, &e)) >= 0)
                 if (take(d, &q, &input, &flags[i], value, &e) < 0) {
-                        cli_error("exec: %s", e.text);
+                        cli_error("%s", e.text);
                         return DOCKER_USAGE;
                 }
         if (i == DOCKER_WORDS_HELP)

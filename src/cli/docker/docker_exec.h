@@ -13,6 +13,3 @@ int docker_exec_run(const struct docker *d, struct exec_request *q, bool input, 
 
 /* "K=V", or K with its value in @environ_list. NULL: there is none to be set; *e is empty then, or has a line. */
 const char *docker_env(const char *word, char **environ_list, struct errmsg *e);
-
-/* "U[:G]", of numbers or root. 0, or -EINVAL and a line in *e. *ret_gid is UINT32_MAX without G. */
-int docker_user(const char *word, uint32_t *ret_uid, uint32_t *ret_gid, struct errmsg *e);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/cli_words.h"
 #include "cli/docker/docker_exec.h"
 #include "cli/docker/docker_flags.h"
 
@@ -230,7 +231,7 @@ int take_workdir(struct run_words *r, const struct run_flag *f, const char *valu
 int take_user(struct run_words *r, const struct run_flag *f, const char *value, struct errmsg *e) {
         (void)f;
         r->user = true;
-        return docker_user(value, &r->uid, &r->gid, e);
+        return cli_parse_user("run", "--user", value, &r->uid, &r->gid, e);
 }
 
 /* --- files ---------------------------------------------------------------------------------------------- */
