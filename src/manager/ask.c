@@ -143,6 +143,20 @@ static void kill_exec(struct client *c, const struct ask *a) {
         answer_done(c, a);
 }
 
+/* --- the docker shim ---------------------------------------------------------------------------- */
+
+/* It has refused a flag by itself, of those that ask for more than any sandbox gets. */
+static void record_refused(struct client *c, const struct ask *a) {
+        const struct pool *p = pool_find(c->m, a->profile);
+        char what[48];
+
+        if (!request_within_rate(c, NULL))
+                return;
+        snprintf(what, sizeof(what), "docker %.32s", a->name);
+        request_refused(c, what, "", p ? p->name : "", "not_allowed");
+        answer_done(c, a);
+}
+
 /* --- the table ---------------------------------------------------------------------------------- */
 
 static const struct {
@@ -163,6 +177,7 @@ static const struct {
         [ASK_IMAGE_LIST] = { "image list", RECORDS, image_ask },
         [ASK_IMAGE_PULL] = { "image pull", LABELS, image_ask },
         [ASK_IMAGE_VERIFY] = { "image verify", LABELS, image_ask },
+        [ASK_REFUSED] = { "docker", NAME | PROFILE, record_refused },
 };
 
 static unsigned fields_of(const struct ask *a) {

@@ -175,7 +175,7 @@ int docker_ask_profile(const struct docker *d, const char *name, struct docker_a
 }
 
 void docker_tell_refused(const struct docker *d, const char *flag) {
-        const struct ask q = { .op = ASK_REFUSED, .name = flag };
+        const struct ask q = { .op = ASK_REFUSED, .name = flag, .profile = d->profile };
         struct docker_answer a;
 
         (void)docker_ask(d, &q, &a);
