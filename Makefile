@@ -60,7 +60,8 @@ pkg = $(shell pkg-config --$(1) $(2) 2>/dev/null)
 
 # program        folder of its own sources   others it takes            libraries
 PROGRAMS := hermes-sandboxd hermes-engined hermes-sandbox-config hermes-sandbox-audit hermes-sandbox-doctor \
-        hermes-sandbox-image hermes-docker-enable supervisor agent hermes-sandbox hermes-sandbox-setup docker
+        hermes-sandbox-image hermes-docker-enable supervisor agent hermes-sandbox hermes-sandbox-setup docker \
+        hermes-sandbox-ssh hermes-sandbox-ssh-gateway
 
 hermes-sandboxd_LIBS       = $(call pkg,libs,yaml-0.1 audit libsystemd nettle)
 hermes-engined_LIBS        = $(call pkg,libs,libcurl yaml-0.1 jansson libsystemd nettle)
@@ -128,11 +129,18 @@ DOCKER_HOT := $(addprefix $(BUILD)/musl/cli/docker/,main.o docker.o docker_exec.
 $(BUILD)/docker: $(call musl_objs,cli/docker) $(addprefix $(BUILD)/musl/cli/,cli_ask.o cli_conn.o cli_disarm.o \
         cli_exec_send.o cli_mount.o cli_opts.o cli_outcome.o cli_run.o cli_say.o cli_tty.o cli_words.o cli_write.o) $(COMMON_MUSL)
 	$(MUSL_CC) $(MUSL_LINK) $(MUSL_LDFLAGS) -o $@ $(DOCKER_HOT) -lc $(filter-out $(DOCKER_HOT),$^)
+# The admin's words, which run sshd, ssh-keygen and systemctl; and what sshd runs for a login.
+CLI_PARTS := $(filter-out %/cli/main.o,$(call musl_objs,cli cli/files)) $(COMMON_MUSL)
+$(BUILD)/hermes-sandbox-ssh: $(call glibc_objs,cli/ssh) $(addprefix $(BUILD)/glibc/cli/,cli_opts.o cli_sshkey.o) $(COMMON_GLIBC)
+	$(CC) $(GLIBC_LINK) $(LDFLAGS) -o $@ $^
+$(BUILD)/hermes-sandbox-ssh-gateway: $(call musl_objs,cli/gateway) $(CLI_PARTS)
+	$(MUSL_CC) $(MUSL_LINK) $(MUSL_LDFLAGS) -o $@ $^
 
 # --- tests -------------------------------------------------------------------------------------------
 UNIT := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))
 TEST_LIBS = $(call pkg,libs,cmocka libcurl yaml-0.1 jansson libsystemd audit auparse nettle libcap-ng)
-TEST_OBJS = $(call lib_objs,common config engine manager agent cli cli/docker cli/files cli/audit cli/doctor cli/image cli/setup supervisor helper)
+TEST_OBJS = $(call lib_objs,common config engine manager agent cli cli/docker cli/files cli/audit cli/doctor cli/image cli/setup \
+        cli/gateway cli/ssh supervisor helper)
 $(BUILD)/libundertest.a: $(TEST_OBJS)
 	@rm -f $@
 	ar rcs $@ $^

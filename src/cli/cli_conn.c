@@ -153,6 +153,7 @@ int cli_conn_open(struct cli_conn *conn, const struct cli *c, struct errmsg *e) 
 
         conn->fd = -1;
         conn->greeted = false;
+        conn->gateway = NULL;
         conn->start = conn->end = 0;
 
         if (c->socket && c->socket[0] == '\0')
@@ -221,10 +222,10 @@ int cli_conn_request(struct cli_conn *conn, uint8_t type, const void *payload, s
 int cli_conn_request_fd(struct cli_conn *conn, uint8_t type, const void *payload, size_t len, int fd) {
         const struct hello hello = {
                 .version = FRAME_VERSION,
-                .role = HELLO_CLIENT,
-                .text = "hermes-sandbox " VERSION,
+                .role = conn->gateway ? HELLO_GATEWAY : HELLO_CLIENT,
+                .text = conn->gateway ? conn->gateway : "hermes-sandbox " VERSION,
         };
-        uint8_t first[FRAME_HEADER + 128], few_headers[1][FRAME_HEADER];
+        uint8_t first[FRAME_HEADER + 192], few_headers[1][FRAME_HEADER];
         struct iovec few_iov[3];
         static uint8_t many_headers[CHUNKS_MAX + 1][FRAME_HEADER];
         static struct iovec many_iov[2 * (CHUNKS_MAX + 1) + 1];

@@ -49,6 +49,7 @@ struct run {
 
         bool stdin_open;
         uint32_t stdin_credit;
+        size_t input_pos; /* in way->input */
         uint32_t consumed[3]; /* by stream: delivered and not yet granted again */
 
         unsigned
@@ -149,7 +150,7 @@ static void on_signal(struct run *r) {
         if (sigaction((int)info.ssi_signo, NULL, &sa) == 0 && sa.sa_handler == SIG_IGN)
                 return;
         signo = (uint8_t)info.ssi_signo;
-        if (!r->out->started || (signo == SIGHUP && r->way->tty)) {
+        if (!r->out->started || (signo == SIGHUP && (r->way->tty || r->way->watch))) {
                 obey(r, signo);
                 return;
         }
@@ -175,7 +176,8 @@ static void on_stdin(struct run *r) {
                 max = FRAME_PAYLOAD_MAX;
         if (max > r->stdin_credit)
                 max = r->stdin_credit;
-        n = read(STDIN_FILENO, frame + FRAME_HEADER, max);
+        n = r->way->input ? cli_input_read(r->way->input, &r->input_pos, frame + FRAME_HEADER, max)
+                          : read(STDIN_FILENO, frame + FRAME_HEADER, max);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
                 return;
         /* No key brings the end of a terminal in raw mode: it has been hung up. */
@@ -420,16 +422,20 @@ static void loop(struct run *r) {
                 bool control = !r->send_dead && room(r) >= FRAME_HEADER + WINDOW_SIZE;
                 bool input = r->stdin_open && r->stdin_credit > 0 && !r->send_dead && r->send_end == 0 &&
                              (!r->way->tty || r->out->started);
+                bool waits = input && cli_input_waits(r->way->input, r->input_pos);
                 struct pollfd p[] = {
                         { .fd = r->conn->fd, .events = POLLIN },
                         { .fd = control ? r->signal_fd : -1, .events = POLLIN },
                         { .fd = input ? STDIN_FILENO : -1, .events = POLLIN },
+                        { .fd = STDOUT_FILENO }, /* of it only the end is told */
                 };
 
                 if (r->send_end > r->send_start && !r->send_dead)
                         p[0].events |= POLLOUT;
-                if (poll(p, r->way->use_stdin ? 3 : 2, -1) < 0)
+                if (poll(p, r->way->watch ? 4 : r->way->use_stdin ? 3 : 2, waits ? 0 : -1) < 0)
                         continue;
+                if (p[3].revents)
+                        obey(r, SIGHUP);
                 if (p[0].revents & POLLOUT) {
                         flush(r);
                         grant(r, STREAM_STDOUT);
@@ -439,7 +445,7 @@ static void loop(struct run *r) {
                         done = on_socket(r);
                 if (!done && p[1].revents)
                         on_signal(r);
-                if (!done && p[2].revents && r->send_end == 0)
+                if (!done && (p[2].revents || waits) && r->send_end == 0)
                         on_stdin(r);
         }
 }

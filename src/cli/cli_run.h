@@ -60,13 +60,31 @@ struct cli_way {
         bool no_input;  /* CLI_EXEC: the end of the command's input is, at once */
         bool tty; /* CLI_EXEC: the command has a terminal, and its size is ours; fd 0 that is passed on is one */
         uint16_t rows, cols; /* what the manager was told of it */
+        bool watch; /* CLI_EXEC: who reads stdout may go away while nothing is written: that is a SIGHUP, which ends us */
+        struct cli_input *input; /* CLI_EXEC with use_stdin: fd 0 is read through it; NULL: as it is */
 };
+
+/*
+ * What was read of fd 0, for a request that is made again: nothing that was sent along with a refused one is lost, as
+ * a command that has not begun lets no more come than this.
+ */
+struct cli_input {
+        size_t len;
+        bool lost; /* more was read than is kept */
+        uint8_t kept[FRAME_CREDIT];
+};
+/* As read(2) of fd 0, but for what is kept from *pos on, which comes first. *pos is where this request is in it. */
+ssize_t cli_input_read(struct cli_input *in, size_t *pos, void *buf, size_t max);
+/* Is something there without reading? */
+static inline bool cli_input_waits(const struct cli_input *in, size_t pos) {
+        return in && pos < in->len;
+}
 
 /*
  * Runs until the end, after the request was sent. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 go to
  * the command of a CLI_EXEC once it runs; before, and at a second SIGINT within a second, they do to this program
  * what they do to any. With a terminal that is passed on it is in raw mode while the command runs; SIGTSTP goes to
- * the command, too, and SIGHUP ends this program.
+ * the command, too, and SIGHUP ends this program, as it does with watch.
  */
 void cli_run_way(struct cli_conn *conn, const struct cli_way *way, struct cli_sink *sink,
                  struct cli_outcome *ret);
