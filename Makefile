@@ -131,7 +131,7 @@ $(BUILD)/docker: $(call musl_objs,cli/docker) $(addprefix $(BUILD)/musl/cli/,cli
 	$(MUSL_CC) $(MUSL_LINK) $(MUSL_LDFLAGS) -o $@ $(DOCKER_HOT) -lc $(filter-out $(DOCKER_HOT),$^)
 # The admin's words, which run sshd, ssh-keygen and systemctl; and what sshd runs for a login.
 CLI_PARTS := $(filter-out %/cli/main.o,$(call musl_objs,cli cli/files)) $(COMMON_MUSL)
-$(BUILD)/hermes-sandbox-ssh: $(call glibc_objs,cli/ssh) $(addprefix $(BUILD)/glibc/cli/,cli_opts.o cli_sshkey.o) $(COMMON_GLIBC)
+$(BUILD)/hermes-sandbox-ssh: $(call glibc_objs,cli/ssh) $(addprefix $(BUILD)/glibc/cli/,cli_opts.o cli_sshkey.o setup/setup_spawn.o) $(COMMON_GLIBC)
 	$(CC) $(GLIBC_LINK) $(LDFLAGS) -o $@ $^
 $(BUILD)/hermes-sandbox-ssh-gateway: $(call musl_objs,cli/gateway) $(CLI_PARTS)
 	$(MUSL_CC) $(MUSL_LINK) $(MUSL_LDFLAGS) -o $@ $^

@@ -19,8 +19,9 @@
 
 struct cli_conn {
         int fd;
-        bool greeted;        /* the manager's HELLO was read */
-        const char *gateway; /* what a HELLO_GATEWAY says (proto.h); NULL: a HELLO_CLIENT. Set behind cli_conn_open() */
+        bool greeted; /* the manager's HELLO was read */
+        const char *
+                gateway; /* what a HELLO_GATEWAY says (proto.h); NULL: a HELLO_CLIENT. Set behind cli_conn_open() */
         size_t start, end;
         uint8_t buf[CLI_CONN_BUFFER];
 };

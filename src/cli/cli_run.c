@@ -49,7 +49,7 @@ struct run {
 
         bool stdin_open;
         uint32_t stdin_credit;
-        size_t input_pos; /* in way->input */
+        size_t input_pos;     /* in way->input */
         uint32_t consumed[3]; /* by stream: delivered and not yet granted again */
 
         unsigned

@@ -146,7 +146,8 @@ int sshkey_notes_parse(struct sshkey_span notes, struct sshkey_notes *ret, struc
         if (!sshkey_fp_valid(n.fp))
                 return errmsg_set(e, -EINVAL, "the key's line has no fp=SHA256:…, its fingerprint");
         if (n.ttl[0] != '\0' && cli_parse_duration(n.ttl, &n.ttl_ms) < 0)
-                return errmsg_set(e, -EINVAL, "the key's line has ttl=%s: expected such as 90s, 30m, 8h or 1d",
+                return errmsg_set(e, -EINVAL,
+                                  "the key's line has ttl=%s: expected such as 90s, 30m, 8h or 1d",
                                   n.ttl);
         *ret = n;
         return 0;
@@ -160,10 +161,11 @@ ssize_t sshkey_file_read(const char *path, uid_t owner, char *buf, struct errmsg
         if (fd < 0 || fstat(fd, &st) < 0)
                 return errmsg_set(e, -errno, "cannot open %s: %s", path, strerror(errno));
         if (!S_ISREG(st.st_mode) || st.st_uid != owner || (st.st_mode & 022) != 0)
-                return errmsg_set(e, -EPERM,
-                                  "%s: found something else than a regular file of root that nobody else "
-                                  "can write: chown root:root it, and chmod 0644",
-                                  path);
+                return errmsg_set(
+                        e, -EPERM,
+                        "%s: found something else than a regular file of root that nobody else "
+                        "can write: chown root:root it, and chmod 0644",
+                        path);
         if (st.st_size > SSHKEY_FILE_MAX)
                 return errmsg_set(e, -EFBIG, "%s is larger than %u bytes", path, SSHKEY_FILE_MAX);
         while (len < SSHKEY_FILE_MAX) {

@@ -150,7 +150,9 @@ static int run(struct login *l) {
 
 /* sshd may have been started by somebody who had other plans for them. */
 static void reset_signals(void) {
-        static const int all[] = { SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGUSR1, SIGUSR2, SIGTSTP };
+        static const int all[] = {
+                SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGUSR1, SIGUSR2, SIGTSTP
+        };
         sigset_t none;
 
         for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)

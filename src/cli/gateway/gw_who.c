@@ -48,8 +48,9 @@ static int find_key(const char *text, size_t len, const struct sshkey_line *key,
                     !sshkey_same(l.blob, key->blob))
                         continue;
                 if (sshkey_notes_parse(l.notes, ret, &why) < 0)
-                        return errmsg_set(e, EXIT_CONFIG, "%s: %s: add it with hermes-sandbox ssh add-key",
-                                          path, why.text);
+                        return errmsg_set(e, EXIT_CONFIG,
+                                          "%s: %s: add it with hermes-sandbox ssh add-key", path,
+                                          why.text);
                 return 0;
         }
         return errmsg_set(e, EXIT_NOT_ALLOWED, "%s has no such key any more", path);
@@ -57,7 +58,8 @@ static int find_key(const char *text, size_t len, const struct sshkey_line *key,
 
 /* The client's address and port stand first in SSH_CONNECTION (ssh(1)). */
 static int find_origin(const char *connection, struct gw_who *who, struct errmsg *e) {
-        size_t address = connection ? strspn(connection, "0123456789abcdefABCDEF:.") : 0, scope = 0, port;
+        size_t address = connection ? strspn(connection, "0123456789abcdefABCDEF:.") : 0, scope = 0,
+               port;
 
         /* An address of one link has the name of that link behind it (RFC 4007, 11.2). */
         if (address > 0 && connection[address] == '%')
@@ -66,9 +68,10 @@ static int find_origin(const char *connection, struct gw_who *who, struct errmsg
                        ? strspn(connection + address + scope + 1, "0123456789")
                        : 0;
         if (address == 0 || address > 45 || port == 0 || port > 5)
-                return errmsg_set(e, EXIT_USAGE,
-                                  "SSH_CONNECTION does not say who asks: this program is sshd's to run, see "
-                                  "hermes-sandbox-ssh-gateway(8)");
+                return errmsg_set(
+                        e, EXIT_USAGE,
+                        "SSH_CONNECTION does not say who asks: this program is sshd's to run, see "
+                        "hermes-sandbox-ssh-gateway(8)");
         snprintf(who->hello, sizeof(who->hello), "%s %.*s %.*s", who->key.fp, (int)address, connection,
                  (int)port, connection + address + scope + 1);
         return 0;
@@ -83,9 +86,10 @@ int gw_who_find(const struct gateway *g, char **env, struct gw_who *ret, struct 
         int r;
 
         if (!path || path[0] != '/')
-                return errmsg_set(e, EXIT_USAGE,
-                                  "SSH_USER_AUTH is not set: this program is sshd's to run, with ExposeAuthInfo, "
-                                  "see hermes-sandbox-ssh-gateway(8)");
+                return errmsg_set(
+                        e, EXIT_USAGE,
+                        "SSH_USER_AUTH is not set: this program is sshd's to run, with ExposeAuthInfo, "
+                        "see hermes-sandbox-ssh-gateway(8)");
         len = sshkey_file_read(path, geteuid(), auth, e);
         if (len < 0)
                 return EXIT_NOT_ALLOWED;

@@ -45,7 +45,8 @@ int main(int argc, char **argv) {
                 else
                         g.cli.socket = value;
         if (id != CLI_OPTS_END || o.next < argc) {
-                cli_error("%s: see hermes-sandbox-ssh-gateway(8)", id == CLI_OPTS_END ? "unexpected argument" : e.text);
+                cli_error("%s: see hermes-sandbox-ssh-gateway(8)",
+                          id == CLI_OPTS_END ? "unexpected argument" : e.text);
                 return EXIT_USAGE;
         }
         return gateway_run(&g, environ);
