@@ -224,6 +224,7 @@ install: all
 	install -m 0755 $(addprefix $(BUILD)/,$(filter-out hermes-sandbox hermes-sandbox-setup hermes-docker-enable,$(PROGRAMS))) $(DESTDIR)$(LIBEXEC)/
 	ln -sfn ../../bin/hermes-sandbox-setup $(DESTDIR)$(LIBEXEC)/hermes-sandbox-setup
 	install -m 0755 -D -t $(DESTDIR)$(PREFIX)/share/hermes-sandbox/scripts $(wildcard scripts/*.sh)
+	install -m 0644 etc/ssh/sshd_config $(DESTDIR)$(PREFIX)/share/hermes-sandbox/
 	install -m 0644 sudoers.d/hermes-docker $(DESTDIR)$(PREFIX)/share/hermes-sandbox/hermes-docker.sudoers
 	install -m 0644 etc/apparmor.d/hermes-docker-enable $(DESTDIR)$(SYSCONFDIR)/apparmor.d/
 	install -m 0644 etc/sandbox.yaml $(DESTDIR)$(SYSCONFDIR)/hermes-sandbox/

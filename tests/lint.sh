@@ -74,7 +74,7 @@ unit_copies() {
 		dir=$out/units/$from
 		mkdir -p "$dir"
 		for unit in "$from"/*.service; do
-			sed 's#^\(Exec[A-Za-z]*\)=/usr/\(libexec\|bin\)/hermes-sandbox.*#\1=/bin/true#' "$unit" >"$dir/${unit##*/}"
+			sed 's#^\(Exec[A-Za-z]*\)=/usr/\(libexec/hermes-sandbox\|bin/hermes-sandbox\|sbin/sshd\).*#\1=/bin/true#' "$unit" >"$dir/${unit##*/}"
 		done
 		cp "$from"/*.socket "$dir/"
 	done
@@ -88,12 +88,14 @@ units() {
 	return $rc
 }
 
-# The overall exposure of the system's units, in tenths.
+# The overall exposure of the system's units, in tenths. sshd becomes another user, over the network.
 exposure() {
-	local rc=0 unit
+	local rc=0 unit most
 	unit_copies
 	for unit in "$out/units/systemd"/*.service; do
-		systemd-analyze security --offline=yes --threshold=15 --no-pager "$unit" >"$out/exposure" || { tail -n 1 "$out/exposure" && rc=1; }
+		most=15
+		[ "${unit##*/}" != hermes-sandbox-ssh.service ] || most=40
+		systemd-analyze security --offline=yes --threshold=$most --no-pager "$unit" >"$out/exposure" || { tail -n 1 "$out/exposure" && rc=1; }
 	done
 	return $rc
 }

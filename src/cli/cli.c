@@ -18,6 +18,7 @@ static int run_config(const struct cli *c, int argc, char **argv);
 static int run_audit(const struct cli *c, int argc, char **argv);
 static int run_doctor(const struct cli *c, int argc, char **argv);
 static int run_setup(const struct cli *c, int argc, char **argv);
+static int run_ssh(const struct cli *c, int argc, char **argv);
 static int run_version(const struct cli *c, int argc, char **argv);
 static int run_help(const struct cli *c, int argc, char **argv);
 
@@ -95,6 +96,22 @@ static const struct cli_command setup_command = {
         .run = run_setup,
 };
 
+static const struct cli_command ssh_command = {
+        .name = "ssh",
+        .group = CLI_ADMINISTER,
+        .summary = "the ssh gateway: start it, and who may log in (root)",
+        .help = "usage: hermes-sandbox ssh enable|disable|status|add-key|remove-key|list-keys ...\n"
+                "\n"
+                "Whoever holds a key of the list logs in as hermes-ssh, and each command runs in the\n"
+                "session of that key. All words: hermes-sandbox-ssh(1), hermes-sandbox ssh enable --help.\n"
+                "\n"
+                "examples:\n"
+                "  sudo hermes-sandbox ssh enable\n"
+                "  sudo hermes-sandbox ssh add-key --profile hermes ~hermes/.ssh/id_ed25519.pub\n"
+                "  ssh -p 2222 hermes-ssh@127.0.0.1 'id; uname -a'\n",
+        .run = run_ssh,
+};
+
 static const struct cli_command version_command = {
         .name = "version",
         .group = CLI_ADMINISTER,
@@ -118,7 +135,8 @@ static const struct cli_command *const commands[] = {
         &cli_ls_command,    &cli_rm_command,      &cli_status_command, &cli_top_command,
         &cli_stats_command, &cli_metrics_command, &cli_logs_command,   &cli_start_command,
         &cli_stop_command,  &setup_command,       &cli_image_command,  &config_command,
-        &audit_command,     &doctor_command,      &version_command,    &help_command,
+        &ssh_command,       &audit_command,       &doctor_command,     &version_command,
+        &help_command,
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
@@ -225,6 +243,11 @@ static int run_doctor(const struct cli *c, int argc, char **argv) {
 static int run_setup(const struct cli *c, int argc, char **argv) {
         (void)argc;
         return cli_run_program(c, "hermes-sandbox-setup", argv);
+}
+
+static int run_ssh(const struct cli *c, int argc, char **argv) {
+        (void)argc;
+        return cli_run_program(c, "hermes-sandbox-ssh", argv);
 }
 
 enum { OPT_HELP, OPT_VERSION, OPT_SOCKET };

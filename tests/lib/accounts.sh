@@ -16,6 +16,8 @@ accounts_make() {
 			getent passwd "$user" >/dev/null ||
 				useradd --system --user-group --home-dir /nonexistent --shell /usr/sbin/nologin "$user"
 		done
+		getent passwd hermes-ssh >/dev/null || useradd --system --user-group --groups hermes-sandbox \
+			--home-dir /var/lib/hermes-sandbox-ssh --shell /bin/sh hermes-ssh
 	fi
 	for user in "$CALLER" "$STRANGER"; do
 		getent passwd "$user" >/dev/null || useradd --system --user-group --home-dir /nonexistent "$user"

@@ -11,7 +11,7 @@ declare -A sets=(
 	[check]="$build libcmocka-dev dockerd=docker.io auditd=auditd mmdebstrap=mmdebstrap jq=jq
 		setpriv=util-linux python3=python3 docker-registry=docker-registry
 		clang=clang sudo=sudo zsh=zsh fish=fish systemd-nspawn=systemd-container
-		ssh=openssh-client rsync=rsync npm=npm"
+		ssh=openssh-client sshd=openssh-server rsync=rsync npm=npm"
 	[lint]="$build libcmocka-dev clang=clang clang-format=clang-format cppcheck=cppcheck
 		shellcheck=shellcheck codespell=codespell mandoc=mandoc visudo=sudo
 		apparmor_parser=apparmor"
