@@ -31,7 +31,8 @@ def probes(docker):
                            rc=docker.differs(None, range(1, 256)), limit=15)
         if made.rc == 0:
             docker.call("rm", made.out.strip())
-    json.loads(docker.call("image", "inspect", docker.image, "--format", "{{json .Config.Entrypoint}}", err="", limit=15).out)
+    asked = ("image", "inspect", docker.image, "--format", "{{json .Config.Entrypoint}}")
+    json.loads(docker.call(*asked, err="", limit=15).out)
 
 
 def absent(docker, new):
