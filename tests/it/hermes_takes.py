@@ -241,6 +241,21 @@ def mounted(docker):
     equal(Shell(docker, again).run("cat file"), "kept\n", "what a mount keeps")
 
 
+def mounted_below(docker):
+    """A container that does not persist has its skills all the same: in the tmpfs that is its home."""
+    place = os.path.join(docker.mounts, docker.task, "known")
+    os.makedirs(os.path.join(place, "one"))
+    with open(os.path.join(place, "one", "skill"), "w", encoding="ascii") as f:
+        f.write("known\n")
+    box = docker.run(*WRITABLE, *LIMITS, "-v", f"{place}:/root/.hermes/skills:ro",
+                     "-v", f"{place}/one:/root/.hermes/cache/documents:ro")
+    shell = Shell(docker, box)
+    known = shell.run("cat ~/.hermes/skills/one/skill ~/.hermes/cache/documents/skill")
+    equal(known, "known\nknown\n", "what is mounted")
+    shell.run("! touch /root/.hermes/skills/new 2>/dev/null")
+    equal(shell.run(ENTER), ENTERED, "where it may write")
+
+
 def refused_mount(docker):
     for source in ("/etc", "/var/run/docker.sock", "/"):
         answer = docker.run("-v", f"{source}:/host", rc=125, err=r"[^\n]+\n(See [^\n]+\n)?")
@@ -274,6 +289,7 @@ def all_of(docker):
         ("root inside: where it writes, and its three capabilities", root_inside),
         ("--user", as_user),
         ("mounts: writable for the command, and what is made there is the caller's", mounted),
+        ("mounts below a tmpfs", mounted_below),
     ]
     if docker.against == "shim":
         cases += [
