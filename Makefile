@@ -74,7 +74,7 @@ hermes-sandbox-setup_LIBS  = $(call pkg,libs,yaml-0.1 jansson nettle)
 # Root's: it reaches the engine itself.
 hermes-sandbox-image_LIBS  = $(call pkg,libs,libcurl yaml-0.1 jansson nettle)
 
-.PHONY: all check check-unit check-it check-priv check-long check-pkg check-vm asan asan-run lint format fuzz fuzzers fuzzers-here bench deb try install clean
+.PHONY: all check check-hermes check-unit check-it check-priv check-long check-pkg check-vm asan asan-run lint format fuzz fuzzers fuzzers-here bench deb try install clean
 all: $(PROGRAMS:%=$(BUILD)/%)
 
 # --- objects: build/glibc/** and build/musl/** -------------------------------------------------------
@@ -191,6 +191,9 @@ check-vm: | packages-vm
 # The package, built and installed on booted Debian 12 and 13, in containers of systemd-nspawn.
 check-pkg: | packages-pkg
 	tests/pkg/run
+# Under a real Hermes Agent, whose tree is the folder HERMES_SRC.
+check-hermes: all
+	HERMES_SRC="$(HERMES_SRC)" tests/hermes/run
 # The same tests under ASan and UBSan, with objects of their own.
 asan: | packages-check
 	$(MAKE) SANITIZE=1 BUILD=$(BUILD)/asan asan-run

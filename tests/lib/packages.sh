@@ -1,5 +1,5 @@
 #!/bin/bash
-# packages.sh check|lint|build|bench|vm|pkg: installs what is missing of the Debian packages that the tests, the
+# packages.sh check|hermes|lint|build|bench|vm|pkg: installs what is missing of the Debian packages that the tests, the
 # linters, the build, the bench, the virtual machine or the package's containers need. "COMMAND=PACKAGE" is there when the command is, whoever brought it.
 # packages.sh names SET: prints the packages and installs nothing.
 set -eu
@@ -16,6 +16,8 @@ declare -A sets=(
 		shellcheck=shellcheck codespell=codespell mandoc=mandoc visudo=sudo
 		apparmor_parser=apparmor"
 	[bench]="gcc=gcc auditd=auditd jq=jq bwrap=bubblewrap dockerd=docker.io"
+	[hermes]="$build dockerd=docker.io auditd=auditd mmdebstrap=mmdebstrap jq=jq setpriv=util-linux ssh=openssh-client
+		sshd=openssh-server python3-requests python3-yaml python3-pytest"
 	[pkg]="mmdebstrap=mmdebstrap systemd-nspawn=systemd-container"
 	[vm]="mmdebstrap=mmdebstrap qemu-system-x86_64=qemu-system-x86 mke2fs=e2fsprogs"
 )
