@@ -192,8 +192,8 @@ check-vm: | packages-vm
 check-pkg: | packages-pkg
 	tests/pkg/run
 # Under a real Hermes Agent, whose tree is the folder HERMES_SRC.
-check-hermes: all
-	HERMES_SRC="$(HERMES_SRC)" tests/hermes/run
+check-hermes:
+	+HERMES_SRC="$(HERMES_SRC)" MAKE="$(MAKE)" tests/hermes/run
 # The same tests under ASan and UBSan, with objects of their own.
 asan: | packages-check
 	$(MAKE) SANITIZE=1 BUILD=$(BUILD)/asan asan-run
