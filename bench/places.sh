@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # bench/run reads these variables, and has set $bench
 # Where a bench runs. Both kinds of place give the rows the same few words:
 #
-#   CLI DOCKER         command words, separated by blanks, absolute
+#   CLI DOCKER SHIM    command words, separated by blanks, absolute
 #   IMAGE              the default profile's
 #   PLACE              one line: what is measured
 #   SCRATCH            a folder, removed at the end
@@ -9,10 +9,15 @@
 #   place_config       its stdin becomes a drop-in over the shipped config, and both daemons start anew
 #   place_pid NAME     the pid of sandboxd or engined
 #   place_records PID  how many records of execs the kernel trail holds of that manager
+#   place_gateway KEY  the ssh gateway listens on 127.0.0.1:2222 and knows this public key
+#   place_gateway_end  it is as it was
 #   place_end STATUS   takes all of it away again, also after a failure
 #
 # The installed package is the default. BENCH_BUILD=DIR: the programs of that folder, with an engine, an
 # auditd and sockets of their own, so that the machine's package is left alone.
+
+# The shim's sandboxes are of the profile that is measured everywhere here.
+export HERMES_SANDBOX_PROFILE=default
 
 count_records() { ausearch "$@" -m USER_CMD --raw </dev/null 2>/dev/null | grep -cE 'op=exec-(start|end)' || true; }
 
@@ -23,6 +28,8 @@ if [ -n "${BENCH_BUILD:-}" ]; then
 	SCRATCH=$HST_DIR
 	CLI="$HST_RUN/bin/hermes-sandbox --socket $HST_DIR/run/pool.sock"
 	DOCKER="/usr/bin/docker -H unix://$HST_ENGINE"
+	SHIM=$HST_RUN/bin/docker
+	export HERMES_SANDBOX_SOCKET=$HST_DIR/run/pool.sock
 	IMAGE=$HST_IMAGE
 	PLACE="the programs of a build folder, an engine of their own"
 
@@ -34,6 +41,8 @@ if [ -n "${BENCH_BUILD:-}" ]; then
 	}
 	place_pid() { it_pid "$1"; }
 	place_records() { count_records --input "$HST_AUDIT" -p "$1"; }
+	place_gateway() { fail "the row ssh is of the installed package: leave BENCH_BUILD out"; }
+	place_gateway_end() { :; }
 	place_end() {
 		(exit "$1")
 		it_exit
@@ -50,6 +59,7 @@ export PATH=$PATH:/usr/sbin:/sbin LC_ALL=C.UTF-8
 
 CLI=/usr/bin/hermes-sandbox
 DOCKER="/usr/bin/docker -H unix:///run/docker.sock"
+SHIM=/usr/libexec/hermes-sandbox/docker
 IMAGE=debian:bookworm-slim
 PLACE="the installed package"
 DROPIN=/etc/hermes-sandbox/sandbox.d/90-bench.yaml
@@ -98,6 +108,21 @@ place_records() {
 	else
 		count_records --input-logs -p "$1"
 	fi
+}
+
+# A gateway that was on before stays on; the key goes in any case.
+place_gateway() {
+	gateway_was=$($CLI ssh status 2>/dev/null | sed -n 's/^ssh: *//p')
+	$CLI ssh enable >/dev/null
+	gateway_key=$1
+	$CLI ssh add-key --name bench --profile default "$1" >/dev/null
+}
+
+place_gateway_end() {
+	[ -n "${gateway_key:-}" ] || return 0
+	$CLI ssh remove-key bench >/dev/null
+	[ "$gateway_was" = enabled ] || $CLI ssh disable >/dev/null
+	gateway_key=
 }
 
 place_end() {

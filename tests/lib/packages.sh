@@ -15,7 +15,7 @@ declare -A sets=(
 	[lint]="$build libcmocka-dev clang=clang clang-format=clang-format cppcheck=cppcheck
 		shellcheck=shellcheck codespell=codespell mandoc=mandoc visudo=sudo
 		apparmor_parser=apparmor"
-	[bench]="gcc=gcc auditd=auditd jq=jq bwrap=bubblewrap dockerd=docker.io"
+	[bench]="gcc=gcc auditd=auditd jq=jq bwrap=bubblewrap dockerd=docker.io ssh=openssh-client sshd=openssh-server"
 	[hermes]="$build dockerd=docker.io auditd=auditd mmdebstrap=mmdebstrap jq=jq setpriv=util-linux ssh=openssh-client
 		sshd=openssh-server python3-requests python3-yaml python3-pytest"
 	[pkg]="mmdebstrap=mmdebstrap systemd-nspawn=systemd-container"
