@@ -37,7 +37,7 @@ lint() {
 mapfile -t c_files < <(files 'src/*.c' 'tests/*.c')
 mapfile -t h_files < <(files 'src/*.h' 'tests/*.h')
 mapfile -t sh_files < <(
-	files '*.sh' tests/run tests/vm/run tests/vm/guest bench/run .ci/run 'completions/*.bash'
+	files '*.sh' tests/run tests/hermes/run tests/vm/run tests/vm/guest bench/run .ci/run 'completions/*.bash'
 	files 'debian/*.postinst' 'debian/*.prerm' 'debian/*.postrm' 'debian/*.preinst'
 	files tests/pkg/run debian/tests/package image/ssh/hermes-ssh
 )

@@ -1,6 +1,7 @@
 #!/bin/bash
 # The docker backend of a real Hermes Agent with the shim as its docker: one line in its environment, and nothing else.
 . "${0%/*}/../lib/it.sh"
+# shellcheck source=tests/hermes/lib.sh
 . "${0%/*}/lib.sh"
 
 IMAGE=$(sed -n 's/^ *image: *"\{0,1\}\([^" ]*\).*/\1/p' "$TOP/etc/sandbox.d/10-hermes.yaml" | head -n 1)

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Hermes' own tests of its docker backend, with the shim as the docker that it finds.
 . "${0%/*}/../lib/it.sh"
+# shellcheck source=tests/hermes/lib.sh
 . "${0%/*}/lib.sh"
 
 hermes_home

@@ -131,7 +131,7 @@ def no_container(docker, box):
 
 
 def not_running(box):
-    return rf"Error response from daemon: [Cc]ontainer {box} is not running\n"
+    return rf"Error response from daemon: (?i:container) {box} is not running\n"
 
 
 # --- how a command travels ---------------------------------------------------------------------------------

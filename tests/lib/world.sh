@@ -20,7 +20,7 @@ TOP=$(cd "$here/../.." && pwd)
 BUILD=${BUILD:-build}
 case $BUILD in /*) ;; *) BUILD=$TOP/$BUILD ;; esac
 HST_IMAGE=debian:bookworm-slim
-PROGRAMS=(hermes-sandbox hermes-sandbox-config hermes-sandbox-audit hermes-sandbox-doctor hermes-sandbox-image
+PROGRAMS=(hermes-sandbox docker hermes-sandbox-config hermes-sandbox-audit hermes-sandbox-doctor hermes-sandbox-image
 	hermes-sandbox-setup hermes-docker-enable hermes-sandboxd hermes-engined agent supervisor hermes-sandbox-ssh-gateway)
 export PATH=$PATH:/usr/sbin:/sbin LC_ALL=C.UTF-8
 
