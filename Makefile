@@ -120,14 +120,14 @@ $(BUILD)/agent: $(call musl_objs,agent) $(COMMON_MUSL)
 	$(MUSL_CC) $(MUSL_LINK) -Wl,--sort-section=name $(MUSL_LDFLAGS) -o $@ $^
 # What a one-shot exec runs stands together, with what it takes of libc: few pages are touched.
 CLI_HOT := $(addprefix $(BUILD)/musl/cli/,main.o cli.o cli_exec.o cli_exec_args.o cli_opts.o cli_conn.o cli_run.o \
-        cli_outcome.o cli_write.o cli_say.o cli_exec_send.o) $(addprefix $(BUILD)/musl/common/,errmsg.o frame.o proto.o wire.o)
+        cli_outcome.o cli_write.o cli_input.o cli_say.o cli_exec_send.o) $(addprefix $(BUILD)/musl/common/,errmsg.o frame.o proto.o wire.o)
 $(BUILD)/hermes-sandbox: $(call musl_objs,cli cli/files) $(COMMON_MUSL)
 	$(MUSL_CC) $(MUSL_LINK) $(MUSL_LDFLAGS) -o $@ $(CLI_HOT) -lc $(filter-out $(CLI_HOT),$^)
 # The same beginning but for the words, and the same libc behind it. docker run asks for more, once.
 DOCKER_HOT := $(addprefix $(BUILD)/musl/cli/docker/,main.o docker.o docker_exec.o docker_words.o) \
         $(filter-out %/main.o %/cli.o %/cli_exec.o %/cli_exec_args.o %/cli_opts.o,$(CLI_HOT))
 $(BUILD)/docker: $(call musl_objs,cli/docker) $(addprefix $(BUILD)/musl/cli/,cli_ask.o cli_conn.o cli_disarm.o \
-        cli_exec_send.o cli_mount.o cli_opts.o cli_outcome.o cli_run.o cli_say.o cli_tty.o cli_words.o cli_write.o) $(COMMON_MUSL)
+        cli_exec_send.o cli_input.o cli_mount.o cli_opts.o cli_outcome.o cli_run.o cli_say.o cli_tty.o cli_words.o cli_write.o) $(COMMON_MUSL)
 	$(MUSL_CC) $(MUSL_LINK) $(MUSL_LDFLAGS) -o $@ $(DOCKER_HOT) -lc $(filter-out $(DOCKER_HOT),$^)
 # The admin's words, which run sshd, ssh-keygen and systemctl; and what sshd runs for a login.
 CLI_PARTS := $(filter-out %/cli/main.o,$(call musl_objs,cli cli/files)) $(COMMON_MUSL)
