@@ -50,7 +50,8 @@ static struct listener {
         uint64_t at[2], credit[2];
 } listeners[READERS];
 
-static int theirs; /* the manager's end of the link */
+static int theirs;     /* the manager's end of the link */
+static unsigned halts; /* that have no answer yet: they have one together */
 static uint8_t in[2 * FRAME_MAX];
 static size_t in_len;
 
@@ -109,9 +110,19 @@ static void hear_end(struct listener *l, const struct frame *f) {
         l->used = false;
 }
 
+/* No process runs: there is nothing to end, and nobody to be signalled. */
+static void hear_halted(const struct frame *f) {
+        check(f->channel == 0 && f->len == 4 && memcmp(f->payload, "\0\0\0", 4) == 0 && halts > 0);
+        halts = 0;
+}
+
 static void hear(const struct frame *f) {
         struct listener *l;
 
+        if (f->type == FRAME_HALTED) {
+                hear_halted(f);
+                return;
+        }
         if (f->channel < COMMANDS) {
                 hear_command(f);
                 return;
@@ -262,11 +273,24 @@ static void forget_command(unsigned i) {
         check(keep_forget_frame(&agent, &f) == 0);
 }
 
+/* One with a wrong channel or length breaks the protocol, and is none. */
+static void halt(uint8_t how, uint32_t grace_ms) {
+        uint8_t buf[5] = { (uint8_t)grace_ms, (uint8_t)(grace_ms >> 8) };
+        struct frame f = { .type = FRAME_HALT, .channel = how % 8 == 1, .payload = buf };
+        bool good = how % 8 > 2;
+
+        f.len = how % 8 == 2 ? 3 : how % 8 == 0 ? 5 : 4;
+        check(halt_frame(&agent, &f) == (good ? 0 : -EPROTO));
+        halts += good;
+        if (how % 16 > 8)
+                settle();
+}
+
 static void step(const uint8_t *p) {
         unsigned command = p[1] % COMMANDS, r = p[1] % READERS;
         int k = p[2] & 1;
 
-        switch (p[0] % 9) {
+        switch (p[0] % 10) {
         case 0:
                 run(command);
                 break;
@@ -291,6 +315,9 @@ static void step(const uint8_t *p) {
         case 7:
                 forget_command(command);
                 break;
+        case 9:
+                halt(p[1], p[2] * 7u);
+                break;
         default:
                 settle();
         }
@@ -314,6 +341,7 @@ static void end_all(void) {
                 check(commands[i].held == (exec_find(&agent, i) != NULL));
                 forget_command(i);
         }
+        check(halts == 0 && !agent.halt_due);
         check(agent.top == 0 && agent.n_execs == 0 && agent.n_readers == 0 && agent.n_untold == 0);
 }
 
@@ -328,6 +356,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         agent.link.fd = fd[0];
         theirs = fd[1];
         in_len = 0;
+        halts = 0;
         memset(commands, 0, sizeof(commands));
         memset(listeners, 0, sizeof(listeners));
         for (; size >= 4; data += 4, size -= 4)
