@@ -130,11 +130,13 @@ struct child {
         uint8_t stage;
 };
 
-/* For an agent whose commands have its uid: as nobody may look into it, not even a child of it may raise its own OOM
- * score. So the agent keeps a way to its own, and lends it to each command that it starts. To be called while the
- * agent is still dumpable. 0 or -errno. */
-int child_lend_score(void);
+/* Keeps a way to the agent's own OOM score, and what stands there. With @lend each command that is started has its raised
+ * one from the agent: where commands have the agent's uid, not even a child of it may raise its own, as nobody may look
+ * into it. To be called while the agent is still dumpable. 0 or -errno. */
+int child_keep_score(bool lend);
 bool child_score_is_lent(void);
+/* Raises the score of who has just executed something, through its oom_score_adj at @fd. False: it could not be. */
+bool child_raise_score(int fd);
 
 /* Starts it. Returns the pid, or -errno when no process could be made at all (the spare one included);
  * c->error tells whether the exec succeeded. Where it did not, the child is gone and reaped, and the pid

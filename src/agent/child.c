@@ -41,6 +41,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -49,6 +50,9 @@
 #define EXTRA_FD 3
 /* Processes that may be killed before one becomes the command. */
 #define EXPOSED_TRIES 5
+/* Looks whether a score stands, and between two of them. */
+#define SCORE_TRIES 20
+#define SCORE_PAUSE_NS 50000L
 
 void child_fail(struct child *c, uint8_t stage, int error) {
         c->stage = stage;
@@ -71,12 +75,13 @@ int child_prefer_for_oom(void) {
 
 /* The agent's own oom_score_adj, and what stands there. */
 static struct {
-        int fd; /* 0: not lent */
+        int fd;
+        bool lent;
         char text[16];
         size_t len;
 } own_score;
 
-int child_lend_score(void) {
+int child_keep_score(bool lend) {
         int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
         ssize_t n;
 
@@ -89,23 +94,70 @@ int child_lend_score(void) {
         }
         own_score.len = (size_t)n;
         own_score.fd = fd;
+        own_score.lent = lend;
         return 0;
 }
 
 bool child_score_is_lent(void) {
-        return own_score.fd > 0;
+        return own_score.lent;
+}
+
+static int set_own_score(bool raised) {
+        ssize_t n = raised ? pwrite(own_score.fd, "1000", 4, 0)
+                           : pwrite(own_score.fd, own_score.text, own_score.len, 0);
+
+        return n < 0 ? -errno : 0;
+}
+
+static bool own_score_stands(void) {
+        char now[sizeof(own_score.text)];
+        ssize_t n = pread(own_score.fd, now, sizeof(now), 0);
+
+        return n == (ssize_t)own_score.len && memcmp(now, own_score.text, own_score.len) == 0;
+}
+
+/* An exec says that it gives the agent's memory up a moment before it does (exec_mmap() in Linux' fs/exec.c). In that
+ * moment the two still have one score: raised is then the agent's as well. */
+bool child_raise_score(int fd) {
+        const struct timespec pause = { 0, SCORE_PAUSE_NS };
+
+        for (int i = 0; i < SCORE_TRIES; i++) {
+                if (pwrite(fd, "1000", 4, 0) != 4)
+                        return false;
+                if (own_score_stands())
+                        return true;
+                set_own_score(false);
+                nanosleep(&pause, NULL);
+        }
+        return true;
+}
+
+/* Here the score of the agent has been set back, and perhaps the child's with it. It can be opened once the child is
+ * the command, if that is a program which its user may read. */
+static void raise_lent_score(pid_t pid) {
+        const struct timespec pause = { 0, SCORE_PAUSE_NS };
+        char path[64], now[sizeof(own_score.text)];
+
+        snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", (int)pid);
+        for (int i = 0; i < SCORE_TRIES; i++) {
+                _cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+                _cleanup_fd_ int to = -1;
+
+                if (fd < 0 || (read(fd, now, sizeof(now)) >= 4 && memcmp(now, "1000", 4) == 0))
+                        return;
+                to = open(path, O_WRONLY | O_CLOEXEC);
+                if (to >= 0) {
+                        child_raise_score(to);
+                        return;
+                }
+                nanosleep(&pause, NULL);
+        }
 }
 
 /* What is raised without privilege may be lowered again to what it was. A fork inherits it, and who shares memory
  * shares it until the exec. */
 static int lend(bool on) {
-        ssize_t n;
-
-        if (!child_score_is_lent())
-                return 0;
-        n = on ? pwrite(own_score.fd, "1000", 4, 0)
-               : pwrite(own_score.fd, own_score.text, own_score.len, 0);
-        return n < 0 ? -errno : 0;
+        return child_score_is_lent() ? set_own_score(on) : 0;
 }
 
 /* Exactly @caps, and none to hand on: then the ambient set is empty, too. An exec does not add to them, not even root's,
@@ -320,6 +372,8 @@ pid_t child_start(struct child *c) {
                 return r;
         pid = start(c);
         lend(false);
+        if (child_score_is_lent() && pid > 0 && !c->error)
+                raise_lent_score(pid);
         /* It never became the command: nobody else waits for it. */
         if (pid > 0 && c->error)
                 waitpid(pid, NULL, 0);

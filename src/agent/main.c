@@ -98,7 +98,7 @@ static int confine(struct agent *a) {
                 syscall(SYS_rt_sigaction, signo, (const uint64_t[4]){ 0 }, NULL, NSIG / 8);
         if (seal_relro() < 0 || syscall(SYS_close_range, 3, ~0u, 0) < 0)
                 return -errno;
-        if (a->ids.exec_gid_count == 0 && child_lend_score() < 0)
+        if (child_keep_score(a->ids.exec_gid_count == 0) < 0)
                 return -EACCES;
         if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || setrlimit(RLIMIT_CORE, &no_core) < 0)
                 return -errno;

@@ -209,7 +209,7 @@ pid_t spare_start(struct child *c) {
          * would ever see it: it has no signal at its end. */
         if (waitpid(pid, NULL, __WCLONE) == pid)
                 return failed(c, r, late);
-        if (spare.score_fd > 0 && write(spare.score_fd, "1000", 4) != 4)
+        if (spare.score_fd > 0 && !child_raise_score(spare.score_fd))
                 kill(pid, SIGKILL);
         return pid;
 }
