@@ -38,6 +38,24 @@ static bool drained(const struct agent *a, uint64_t now) {
         return a->n_execs == 0 || now >= a->halt_dead_us + DRAIN_MAX_US;
 }
 
+static void tell(struct agent *a) {
+        uint8_t buf[HALTED_SIZE];
+        struct wire_out out;
+
+        wire_out_init(&out, buf, sizeof(buf));
+        wire_put_u32(&out, a->halted);
+        link_put(&a->link, FRAME_HALTED, 0, buf, sizeof(buf));
+        a->halt_due = false;
+}
+
+/* Nothing runs: what is prepared may stay so. A second HALT may have crossed with the answer to the first, and a command
+ * may stand behind it. */
+static void answer_at_once(struct agent *a) {
+        a->halt_dead_us = 1;
+        if (link_room(&a->link) >= EXITED_MAX)
+                tell(a);
+}
+
 int halt_frame(struct agent *a, const struct frame *f) {
         struct wire_in in;
         uint64_t until;
@@ -52,12 +70,15 @@ int halt_frame(struct agent *a, const struct frame *f) {
                         a->halt_kill_us = until;
                 return 0;
         }
+        exec_advance(a); /* ends that can be told come first */
         a->halt_due = true;
         a->halt_dead_us = 0;
         a->halt_kill_us = until;
         a->halted = 0;
-        if (!exec_children_left())
-                return 0; /* what is prepared may stay so */
+        if (!exec_children_left()) {
+                answer_at_once(a);
+                return 0;
+        }
         /* It would take the signals along into the command that it becomes. */
         spare_end();
         n = tree_count_all();
@@ -65,16 +86,6 @@ int halt_frame(struct agent *a, const struct frame *f) {
         signal_all(SIGTERM);
         signal_all(SIGCONT);
         return 0;
-}
-
-static void tell(struct agent *a) {
-        uint8_t buf[HALTED_SIZE];
-        struct wire_out out;
-
-        wire_out_init(&out, buf, sizeof(buf));
-        wire_put_u32(&out, a->halted);
-        link_put(&a->link, FRAME_HALTED, 0, buf, sizeof(buf));
-        a->halt_due = false;
 }
 
 bool halt_advance(struct agent *a) {

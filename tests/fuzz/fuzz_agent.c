@@ -51,7 +51,7 @@ static struct listener {
 } listeners[READERS];
 
 static int theirs;     /* the manager's end of the link */
-static unsigned halts; /* that have no answer yet: they have one together */
+static unsigned halts; /* that will have an answer each */
 static uint8_t in[2 * FRAME_MAX];
 static size_t in_len;
 
@@ -113,7 +113,7 @@ static void hear_end(struct listener *l, const struct frame *f) {
 /* No process runs: there is nothing to end, and nobody to be signalled. */
 static void hear_halted(const struct frame *f) {
         check(f->channel == 0 && f->len == 4 && memcmp(f->payload, "\0\0\0", 4) == 0 && halts > 0);
-        halts = 0;
+        halts--;
 }
 
 static void hear(const struct frame *f) {
@@ -277,11 +277,11 @@ static void forget_command(unsigned i) {
 static void halt(uint8_t how, uint32_t grace_ms) {
         uint8_t buf[5] = { (uint8_t)grace_ms, (uint8_t)(grace_ms >> 8) };
         struct frame f = { .type = FRAME_HALT, .channel = how % 8 == 1, .payload = buf };
-        bool good = how % 8 > 2;
+        bool good = how % 8 > 2, under_way = agent.halt_due;
 
         f.len = how % 8 == 2 ? 3 : how % 8 == 0 ? 5 : 4;
         check(halt_frame(&agent, &f) == (good ? 0 : -EPROTO));
-        halts += good;
+        halts += good && !under_way;
         if (how % 16 > 8)
                 settle();
 }

@@ -284,6 +284,26 @@ static void deaf_caller(void **state) {
         }
 }
 
+/* The second has crossed with the first's answer, and a command follows: all of it in one piece. */
+static void crossed(void **state) {
+        struct rig *r = *state;
+        struct run x = { .channel = 1 };
+        struct frame f;
+
+        for (int i = 0; i < 3; i++) {
+                halt(r, 1000);
+                halt(r, 0);
+                rig_sh(r, 1, session, "exit 6");
+                for (int k = 0; k < 2; k++) {
+                        rig_next(r, &f);
+                        assert_int_equal(f.type, FRAME_HALTED);
+                        assert_int_equal(count_of(&f), 0);
+                }
+                rig_collect(r, &x, 1);
+                run_equals(&x, 6, "", "");
+        }
+}
+
 static void breaks_off(struct rig *r) {
         struct frame f;
 
@@ -332,10 +352,12 @@ static void manager_goes(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                CASE(nothing_runs_there), CASE(heeds_term),   CASE(the_stubborn), CASE(of_detached_ones),
-                CASE(without_grace),      CASE(fork_bombs),   CASE(a_second_one), CASE(deaf_caller),
-                CASE(against_the_rules),  CASE(manager_goes), ROOT(the_stubborn), ROOT(fork_bombs),
-                ROOT(heeds_term),         SAME(the_stubborn), SAME(fork_bombs),
+                CASE(nothing_runs_there), CASE(heeds_term),    CASE(the_stubborn),
+                CASE(of_detached_ones),   CASE(without_grace), CASE(fork_bombs),
+                CASE(a_second_one),       CASE(crossed),       CASE(deaf_caller),
+                CASE(against_the_rules),  CASE(manager_goes),  ROOT(the_stubborn),
+                ROOT(fork_bombs),         ROOT(heeds_term),    SAME(the_stubborn),
+                SAME(fork_bombs),
         };
         int unfit = rig_unfit();
 
