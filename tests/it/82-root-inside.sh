@@ -5,6 +5,8 @@
 . "${0%/*}/../lib/it.sh"
 # shellcheck source=tests/lib/caller.sh
 . "${0%/*}/../lib/caller.sh"
+# shellcheck source=tests/lib/faults.sh
+. "${0%/*}/../lib/faults.sh"
 
 it_config <<END
 pool:
@@ -18,6 +20,7 @@ profiles:
     users: ["10000:10000", "2000:2001"]
     capabilities: [CHOWN, DAC_OVERRIDE, FOWNER]
     home: /root
+    workdir: /tmp
     tmpfs: { "/tmp": 16m, "/root": 8m, "/home/sandbox": 0 }
   several:
     size: 1
@@ -142,17 +145,17 @@ it_case "96 at once, root's and another's" many
 # While the manager is away the agent looks for it, and so does an impostor, who may: it has DAC_OVERRIDE.
 impostor() {
 	hs exec --session r --detach -- perl -e 'use Socket;
-		for (1 .. 200) {
+		for (1 .. 20000) {
 			socket(my $s, AF_UNIX, SOCK_STREAM, 0);
 			if (connect($s, sockaddr_un("/.hermes-sandbox/stream/agent.sock"))) {
 				open(my $f, ">>", "/tmp/connected"); print $f "yes\n"; close($f);
 				syswrite($s, pack("VVCCv", 8, 0, 1, 0, 0) . pack("vCV", 3, 3, 1) . "\0" . pack("VVCCv", 2, 0, 23, 0, 0) . "\0\0");
 				sysread($s, my $b, 4096);
 			}
-			select(undef, undef, undef, 0.3);
+			select(undef, undef, undef, 0.002);
 		}' >/dev/null
 	in_r 'echo before >/tmp/state'
-	it_end sandboxd
+	killed sandboxd
 	it_sandboxd
 	expect_eq before "$(in_r 'cat /tmp/state')"
 	# It was let in to the queue, and to no more.
