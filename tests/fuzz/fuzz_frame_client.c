@@ -13,21 +13,26 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void forward(const uint8_t *p, size_t len) {
         char *env[] = { (char *)"LANG=de", (char *)"X=", NULL }, path[] = "/work";
+        static const uint8_t more[] = { 4, 0, 0, 0, 'Y', '=', '1', 0 };
         const struct config_profile profile = { .home = path, .workdir = path, .env = env };
+        const struct order_place place = {
+                .workdir = path, .n_env = 1, .env = more, .env_len = sizeof(more)
+        };
         struct exec_request r;
         struct exec_order o;
         bool one_shot, scrub;
         uint8_t *order;
         size_t n;
 
-        if (exec_request_decode(p, len, &r) < 0 || !order_fits(&profile, &r))
+        if (exec_request_decode(p, len, &r) < 0 || !order_fits(&profile, 1, sizeof(more), &r))
                 return;
         check(order_args_len(&r) <= r.strings_len && order_command_bytes(&r) <= r.strings_len);
         one_shot = !r.session[0];
         scrub = one_shot && len % 2;
-        order = order_encode(&profile, &r, order_args_len(&r), one_shot, scrub, "0123456789abcdef", &n);
+        order = order_encode(&profile, &place, &r, order_args_len(&r), one_shot, scrub, "0123456789abcdef",
+                             &n);
         check(exec_order_decode(order, n, &o) == 0);
-        check(o.n_args == r.n_args && o.n_env == r.n_env + 5 && o.shell == r.shell &&
+        check(o.n_args == r.n_args && o.n_env == r.n_env + 6 && o.shell == r.shell &&
               o.one_shot == one_shot && o.scrub == scrub);
         free(order);
 }

@@ -63,6 +63,11 @@ static void step_client_exec(struct rig *r, struct program *g, bool in_session) 
                 q.tty = more & 16;
                 q.files = more & 32;
                 q.rows = more & 64 ? 24 : 0;
+                if (more & 128) {
+                        q.user = true;
+                        q.uid = how & 1 ? 0 : 10000;
+                        q.gid = how & 4 ? UINT32_MAX : 10000;
+                }
         }
         c->detach = q.detach;
         p = bytes(g, &n);
@@ -98,32 +103,77 @@ static void send_passing(struct rig_end *c, const void *frame, size_t len, unsig
         close(pair[1]);
 }
 
+static const char *const labels[] = { "k=v", "empty=" };
+
+static void step_open(struct rig *r, struct rig_end *c, uint8_t how, uint8_t what) {
+        static const char *const images[] = { "", "one:2", "docker.io/library/debian:bookworm-slim", "x" };
+        const char *env[] = { "A=b", "B=" };
+        uint8_t buf[FRAME_HEADER + 2048];
+        struct open_request q = { .form = how & 1,
+                                  .mounts = how & 4,
+                                  .name = names[what % 5],
+                                  .profile = how & 16 ? "once" : "",
+                                  .image = images[what / 64],
+                                  .workdir = how & 2 ? "/tmp" : "",
+                                  .ttl_ms = how & 32 ? what * UINT64_C(100) : 0,
+                                  .n_labels = how & 64 ? 2 : 0,
+                                  .labels = { labels[0], labels[1] },
+                                  .n_env = how & 8 ? 2 : 0,
+                                  .env = env };
+        ssize_t n;
+
+        if (how & 8 && what & 32)
+                q.narrow = (struct narrow){ .pids_limit = what,
+                                            .n_tmpfs = what & 8 ? 1 : 0,
+                                            .tmpfs = { { "/tmp", what * UINT64_C(10000) + 1 } } };
+        if (how & 8 && what & 16)
+                q.narrow.user = true, q.narrow.uid = q.narrow.gid = FIRST_UID;
+        n = open_request_encode(&q, buf + FRAME_HEADER, sizeof(buf) - FRAME_HEADER);
+        check(n > 0);
+        frame_put_header(buf, FRAME_OPEN, 0, 1, (uint32_t)n);
+        if (q.mounts || how & 128)
+                send_passing(c, buf, FRAME_HEADER + (size_t)n, 1 + (how >> 7));
+        else
+                rig_send(c, buf, FRAME_HEADER + (size_t)n);
+        (void)r;
+}
+
 static void step_ask(struct rig *r, struct program *g) {
-        static const char *const labels[] = { "k=v", "empty=" }, *const profiles[] = {
-                "profile=once", "profile=default"
-        };
+        static const char *const profiles[] = { "profile=once", "profile=default" };
         struct rig_end *c = &r->clients[byte(g) % CLIENTS];
         uint8_t op = byte(g), how = byte(g), what = byte(g), buf[FRAME_HEADER + 2048];
-        bool image = op % 13 >= ASK_IMAGE_LIST && how & 128;
-        struct ask a = { .op = op % 13,
-                         .json = how & 1,
+        bool image = op % 16 >= ASK_IMAGE_LIST && op % 16 <= ASK_IMAGE_VERIFY && how & 128;
+        struct ask a = { .op = op % 16,
+                         .form = how & 1 ? ANSWER_JSON
+                                 : how & 4 ? ANSWER_RECORDS
+                                           : ANSWER_TEXT,
                          .all = how & 2,
-                         .mounts = how & 4,
                          .signal = how & 8 ? what % 70 : 0,
                          .profile = how & 16 ? "once" : "",
-                         .ttl_ms = how & 32 ? what * UINT64_C(100) : 0,
+                         .grace_ms = how & 32 ? what * UINT64_C(100) : 0,
                          .n_labels = how & 64 ? 2 : 0,
                          .labels = { image ? profiles[what % 2] : labels[0],
                                      image ? profiles[0] : labels[1] } };
         ssize_t n;
 
-        a.name = a.op == ASK_KILL ? r->ids[what % IDS] : names[what % 5];
+        if (a.op == 1) { /* once the way to open a session */
+                step_open(r, c, how, what);
+                return;
+        }
+        a.name = a.op == ASK_KILL ? r->ids[what % IDS] : what & 128 ? "0" : names[what % 5];
         n = ask_encode(&a, buf + FRAME_HEADER, sizeof(buf) - FRAME_HEADER);
         frame_put_header(buf, FRAME_ASK, 0, 1, (uint32_t)n);
-        if (a.mounts || (how & 128 && !image))
+        if (how & 128 && !image)
                 send_passing(c, buf, FRAME_HEADER + (size_t)n, 1 + (how >> 7));
         else
                 rig_send(c, buf, FRAME_HEADER + (size_t)n);
+}
+
+static void step_halted(struct rig *r, struct program *g) {
+        struct rig_end *a = &r->agents[byte(g) % AGENTS];
+        uint8_t payload[4] = { byte(g) };
+
+        rig_frame(a, FRAME_HALTED, 0, 0, payload, sizeof(payload));
 }
 
 static void step_attach(struct rig *r, struct program *g) {
@@ -147,7 +197,7 @@ static void step_attached(struct rig *r, struct program *g) {
 }
 
 static void step_frame(struct rig_end *e, uint32_t channel, struct program *g) {
-        uint8_t type = byte(g) % 26, flags = byte(g), buf[256];
+        uint8_t type = byte(g) % 28, flags = byte(g), buf[256];
         size_t n;
         const uint8_t *p = bytes(g, &n);
 
@@ -183,7 +233,7 @@ static void step(struct rig *r, struct program *g) {
         uint8_t slot;
         size_t n;
 
-        switch (byte(g) % 21) {
+        switch (byte(g) % 22) {
         case 0:
                 slot = byte(g);
                 rig_client(r, slot % CLIENTS, slot / CLIENTS % USERS);
@@ -253,6 +303,9 @@ static void step(struct rig *r, struct program *g) {
                 break;
         case 20:
                 rig_restart(r);
+                break;
+        case 21:
+                step_halted(r, g);
                 break;
         }
 }

@@ -29,11 +29,17 @@ static inline void rig_check_sandbox(struct rig *r, struct sandbox *sb, unsigned
 
 static inline void rig_check_session(struct rig *r, struct session *s) {
         unsigned running = 0, attached = 0, left = 0, ended = 0, pending = 0, sandbox = 0;
+        struct client *c;
         struct ended *e;
         struct exec *x;
 
         check(session_name_valid(s->name) && session_find(&r->m, s->name) == s);
-        check(s->state != SESSION_OPEN || (s->sandbox && s->sandbox->ready));
+        check(s->state == SESSION_OPENING || s->state == SESSION_ADOPTING ||
+              (s->sandbox && s->sandbox->ready && s->shape.n_users > 0));
+        check(s->state == SESSION_ADOPTING ||
+              s->stopped == (s->state == SESSION_STOPPING || s->state == SESSION_STOPPED));
+        LIST_FOREACH(c, &s->waiting, stop_link)
+        check(s->state == SESSION_STOPPING && c->stopping == s && !c->answered);
         check(!s->waiter.turn || (s->state == SESSION_OPENING && !s->sandbox && !s->making));
         check(s->state != SESSION_OPENING || s->waiter.turn || s->making || s->sandbox);
         check(s->state != SESSION_OPENING || s->opener || !TAILQ_EMPTY(&s->pending));
@@ -109,6 +115,7 @@ static inline void rig_check(struct rig *r) {
                 check(!c->exec || c->exec->client == c);
                 check(!c->opening || c->opening->opener == c);
                 check(!c->images || !c->answered);
+                check(!c->stopping || !c->answered);
         }
         check(clients == r->m.n_clients);
         LIST_FOREACH(x, &r->m.execs, link) {

@@ -43,9 +43,10 @@ struct rig_end {
         uint8_t in[2 * FRAME_MAX];
         bool started, final;            /* a client: what it has been told */
         uint8_t code;                   /* of its REJECT or RESULT */
+        uint8_t reason;                 /* of its REJECT */
         char said[4096];                /* and the line there, or the ANSWER so far, or the exec's id */
         char before[4096];              /* the ANSWER before its REJECT */
-        unsigned got[FRAME_FORGET + 1]; /* frames by type */
+        unsigned got[FRAME_HALTED + 1]; /* frames by type */
         bool detach;                    /* and what it has asked for: STARTED is the last it hears */
         /* an agent's sandbox */
         bool there;
@@ -94,7 +95,7 @@ static inline void rig_connect(struct rig_end *e, const struct sockaddr_un *to, 
         e->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         e->in_len = 0;
         e->started = e->final = e->detach = false;
-        e->code = 0;
+        e->code = e->reason = 0;
         e->said[0] = '\0';
         memset(e->got, 0, sizeof(e->got));
         if (connect(e->fd, (const struct sockaddr *)to, len) < 0)
@@ -323,6 +324,7 @@ static inline void rig_keep(struct rig_end *e, const struct frame *f) {
         e->got[f->type]++;
         if (f->type == FRAME_REJECT && reject_decode(f->payload, f->len, &no) == 0) {
                 e->code = no.exit_code;
+                e->reason = no.reason;
                 memcpy(e->before, e->said, sizeof(e->before));
                 snprintf(e->said, sizeof(e->said), "%s", no.message);
         } else if (f->type == FRAME_RESULT && result_decode(f->payload, f->len, &r) == 0) {
@@ -431,7 +433,7 @@ static inline void rig_reload(struct rig *r, unsigned which) {
 
 static inline void rig_status(struct rig *r, bool as_json) {
         size_t len;
-        char *text = status_text(&r->m, FIRST_UID, as_json, &len);
+        char *text = status_text(&r->m, &(struct peer){ .uid = FIRST_UID }, as_json, &len);
 
         check(text && len > 0 && strlen(text) == len && text[len - 1] == '\n');
         free(text);

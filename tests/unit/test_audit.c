@@ -256,19 +256,25 @@ static void test_kept_in_vain(void **state) {
         audit_free(a);
 }
 
+#define FP "SHA256:abcdefghijklmnopqrstuvwxyzABCDEFGHIJKL+/123"
+
 static void test_session(void **state) {
         struct audit *a = opened();
         struct audit_session s = { .name = "work",
                                    .container_id = "89a93f85b752aaaa",
                                    .profile = "default",
-                                   .owner = { 1000, 4321, 7 } };
-        struct audit_caller root = { 0, 1, 2 };
+                                   .owner = { .uid = 1000, .pid = 4321, .loginuid = 7 } };
+        struct audit_caller root = { .uid = 0, .pid = 1, .loginuid = 2 };
 
         (void)state;
         assert_int_equal(audit_session_opened(a, &s), 0);
         assert_int_equal(audit_session_closed(a, &s, "closed", &root), 0);
         s.container_id = "";
         assert_int_equal(audit_session_closed(a, &s, "idle", NULL), 0);
+        assert_int_equal(audit_session_stopped(a, &s, 4, NULL), 0);
+        memcpy(s.owner.fp, FP, sizeof(FP));
+        assert_int_equal(audit_session_started(a, &s, &root), 0);
+        assert_int_equal(audit_ssh_login(a, &s.owner, "192.0.2.7", 40022), 0);
         assert_line(
                 0,
                 "SESSION-OPEN cid=89a93f85b752 session=\"work\" uid=1000 profile=\"default\" seq=1 prev=");
@@ -277,6 +283,11 @@ static void test_session(void **state) {
         assert_line(
                 2,
                 "SESSION-CLOSE cid=? session=\"work\" uid=1000 profile=\"default\" reason=idle by=? seq=3 prev=");
+        assert_line(3, "SESSION-STOP cid=? session=\"work\" uid=1000 profile=\"default\" processes=4 "
+                       "by=? seq=4 prev=");
+        assert_line(4, "SESSION-START cid=? session=\"work\" uid=1000 fp=" FP
+                       " profile=\"default\" by=0 seq=5 prev=");
+        assert_line(5, "SSH-LOGIN uid=1000 fp=" FP " addr=\"192.0.2.7\" port=40022 seq=6 prev=");
         audit_free(a);
 }
 
@@ -284,28 +295,51 @@ static void test_session_fields(void **state) {
         struct audit_session s = { .name = "a b",
                                    .container_id = "89a93f85b752aaaa",
                                    .profile = "default",
-                                   .owner = { 1000, 4321, 7 } };
-        struct audit_caller root = { 0, 1, 2 };
+                                   .owner = { .uid = 1000, .pid = 4321, .loginuid = 7 } };
+        struct audit_caller root = { .uid = 0, .pid = 1, .loginuid = 2 };
         struct trail_stamp stamp = { 0 };
         char buf[512];
         struct text t;
 
         (void)state;
         text_init(&t, buf, sizeof(buf));
-        audit_fields_session(&t, &s, NULL, NULL, &stamp);
+        audit_fields_session(&t, &s, &(struct audit_session_event){ .what = AUDIT_OPENED }, &stamp);
         assert_string_equal(buf,
                             "op=session-open uid=1000 id=1000 sauid=7 pid=4321 cid=\"89a93f85b752\" "
                             "profile=\"default\" session=612062 seq=? hash=?");
         text_init(&t, buf, sizeof(buf));
-        audit_fields_session(&t, &s, "closed", &root, &stamp);
+        audit_fields_session(
+                &t, &s,
+                &(struct audit_session_event){ .what = AUDIT_CLOSED, .reason = "closed", .by = &root },
+                &stamp);
         assert_string_equal(buf,
                             "op=session-close uid=1000 id=1000 sauid=7 pid=4321 cid=\"89a93f85b752\" "
                             "profile=\"default\" session=612062 reason=closed by=0 seq=? hash=?");
         text_init(&t, buf, sizeof(buf));
-        audit_fields_session(&t, &s, "lost", NULL, &stamp);
+        audit_fields_session(&t, &s,
+                             &(struct audit_session_event){ .what = AUDIT_CLOSED, .reason = "lost" },
+                             &stamp);
         assert_string_equal(buf,
                             "op=session-close uid=1000 id=1000 sauid=7 pid=4321 cid=\"89a93f85b752\" "
                             "profile=\"default\" session=612062 reason=lost by=? seq=? hash=?");
+        text_init(&t, buf, sizeof(buf));
+        audit_fields_session(&t, &s,
+                             &(struct audit_session_event){
+                                     .what = AUDIT_STOPPED, .processes = 3, .by = &root },
+                             &stamp);
+        assert_string_equal(buf,
+                            "op=session-stop uid=1000 id=1000 sauid=7 pid=4321 cid=\"89a93f85b752\" "
+                            "profile=\"default\" session=612062 processes=3 by=0 seq=? hash=?");
+        memcpy(s.owner.fp, FP, sizeof(FP));
+        text_init(&t, buf, sizeof(buf));
+        audit_fields_session(&t, &s, &(struct audit_session_event){ .what = AUDIT_STARTED }, &stamp);
+        assert_string_equal(buf,
+                            "op=session-start uid=1000 id=1000 sauid=7 pid=4321 cid=\"89a93f85b752\" "
+                            "profile=\"default\" session=612062 fp=\"" FP "\" by=? seq=? hash=?");
+        text_init(&t, buf, sizeof(buf));
+        audit_fields_login(&t, &s.owner, "2001:db8::7", 40022, &stamp);
+        assert_string_equal(buf, "op=ssh-login uid=1000 id=1000 sauid=7 pid=4321 fp=\"" FP
+                                 "\" addr=2001:db8::7 port=40022 seq=? hash=?");
 }
 
 static void test_recover(void **state) {

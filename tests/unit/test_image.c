@@ -130,7 +130,7 @@ static void lists(void **state) {
                 "IMAGE                      PROFILES      STATE    ID              SIZE  CREATED     PINNED\n"
                 "debian:bookworm-slim       default,wait  present  00ffeeddccbb    75MB  2026-11-20  no\n"
                 "one:2@sha256:0123456789ab  once          missing  -                  -  -           digest\n");
-        c = ask(0, ALICE, (struct ask){ .op = ASK_IMAGE_LIST, .json = true });
+        c = ask(0, ALICE, (struct ask){ .op = ASK_IMAGE_LIST, .form = ANSWER_JSON });
         answer(ENGINE_IMAGE_LOOK, image(OTHER));
         answer(ENGINE_IMAGE_LOOK, no_image());
         assert_says(
@@ -156,7 +156,7 @@ static void fails(void **state) {
         snprintf(r->m.broker.state_text, sizeof(r->m.broker.state_text), "no engine: start it");
         assert_says(ask(0, ALICE, (struct ask){ .op = ASK_IMAGE_LIST }), 125,
                     "image list: no engine: start it");
-        assert_says(ask(0, ALICE, (struct ask){ .op = 12 }), 125, "does not know request 12");
+        assert_says(ask(0, ALICE, (struct ask){ .op = 999 }), 125, "does not know request 999");
         assert_int_equal(asked(ENGINE_IMAGE_LOOK), 0);
 }
 
@@ -189,15 +189,15 @@ static void verifies(void **state) {
 /* A session's sandbox stays; whose it is, only its user is told. */
 static void of_sessions(void **state) {
         struct ask a = {
-                .op = ASK_IMAGE_VERIFY, .n_labels = 1, .labels = { "profile=default" }, .json = true
+                .op = ASK_IMAGE_VERIFY, .n_labels = 1, .labels = { "profile=default" }, .form = ANSWER_JSON
         };
         struct rig_end *c = &r->clients[0];
         uint8_t buf[256];
-        struct ask open = { .op = ASK_SESSION_OPEN, .name = "work", .profile = "" };
+        struct open_request open = { .name = "work", .profile = "", .image = "", .workdir = "" };
 
         (void)state;
         rig_client(r, 0, ALICE);
-        rig_frame(c, FRAME_ASK, 0, 1, buf, (size_t)ask_encode(&open, buf, sizeof(buf)));
+        rig_frame(c, FRAME_OPEN, 0, 1, buf, (size_t)open_request_encode(&open, buf, sizeof(buf)));
         settle();
         assert_true(c->final);
         c = ask(1, BOB, a);

@@ -40,9 +40,10 @@ static void command_bytes(void **state) {
 static struct exec_order order(const struct config_profile *p, const struct exec_request *r, bool scrub,
                                uint8_t **ret_buf) {
         struct exec_order o;
+        const struct order_place at = { .user = { p->uid, p->gid }, .workdir = p->workdir };
         size_t len;
 
-        *ret_buf = order_encode(p, r, order_args_len(r), true, scrub, EXEC_ID, &len);
+        *ret_buf = order_encode(p, &at, r, order_args_len(r), true, scrub, EXEC_ID, &len);
         assert_int_equal(exec_order_decode(*ret_buf, len, &o), 0);
         return o;
 }
@@ -92,6 +93,45 @@ static void environment_and_numbers(void **state) {
         free(payload);
 }
 
+/* What a session adds stands between the profile's and the caller's, and HOME is the profile's for whomever. */
+static void in_a_session(void **state) {
+        char *profile_env[] = { (char *)"P=1", NULL }, home[] = "/home/x", workdir[] = "/work";
+        const struct config_profile p = { .home = home, .workdir = workdir, .env = profile_env };
+        const char *args[] = { "id" }, *env[] = { "Q=3" };
+        static const uint8_t added[] = { 4, 0, 0, 0, 'P', '=', '2', 0 };
+        const struct order_place at = { .user = { 7, 8 },
+                                        .workdir = "/data",
+                                        .n_env = 1,
+                                        .env = added,
+                                        .env_len = sizeof(added) };
+        static const char *const want[] = { "id",   "LANG=C.UTF-8", "HOME=/home/x", "TMPDIR=/tmp",
+                                            "P=1", "P=2",          "Q=3" };
+        uint8_t buf[512], *payload;
+        struct exec_request r = decoded(
+                (struct exec_request){ .n_args = 1, .args = args, .n_env = 1, .env = env }, buf,
+                sizeof(buf));
+        struct exec_order o;
+        struct wire_in in;
+        size_t len;
+
+        (void)state;
+        payload = order_encode(&p, &at, &r, order_args_len(&r), false, false, EXEC_ID, &len);
+        assert_int_equal(exec_order_decode(payload, len, &o), 0);
+        assert_true(o.uid == 7 && o.gid == 8 && !o.one_shot);
+        assert_string_equal(o.workdir, "/data");
+        assert_int_equal(o.n_env, 6);
+        wire_in_init(&in, o.strings, o.strings_len);
+        for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++)
+                assert_string_equal(wire_get_str(&in, 99), want[i]);
+        assert_true(wire_in_done(&in));
+        free(payload);
+        r.n_env = PROTO_ENV_MAX - 4;
+        assert_false(order_fits(&p, 1, sizeof(added), &r));
+        assert_true(order_fits(&p, 0, 0, &r));
+        r.n_env = 0;
+        assert_false(order_fits(&p, 1, PROTO_EXEC_MAX, &r));
+}
+
 /* The caller's variables alone are within their bound; with the others they would not be. */
 static void what_fits(void **state) {
         char *none[] = { NULL }, home[] = "/", workdir[] = "/";
@@ -111,14 +151,14 @@ static void what_fits(void **state) {
                 (struct exec_request){
                         .n_args = 1, .args = args, .n_env = PROTO_ENV_MAX - 3, .env = env },
                 buf, cap);
-        assert_true(order_fits(&p, &r));
+        assert_true(order_fits(&p, 0, 0, &r));
         order(&p, &r, true, &payload);
         free(payload);
         r = decoded(
                 (struct exec_request){
                         .n_args = 1, .args = args, .n_env = PROTO_ENV_MAX - 2, .env = env },
                 buf, cap);
-        assert_false(order_fits(&p, &r));
+        assert_false(order_fits(&p, 0, 0, &r));
         for (size_t spare = 64; spare < 20000; spare += 499) {
                 memset(large, 'x', cap - spare);
                 large[1] = '=';
@@ -126,12 +166,12 @@ static void what_fits(void **state) {
                 env[0] = large;
                 r = decoded((struct exec_request){ .n_args = 1, .args = args, .n_env = 1, .env = env },
                             buf, cap);
-                if (!order_fits(&p, &r))
+                if (!order_fits(&p, 0, 0, &r))
                         continue;
                 order(&p, &r, true, &payload);
                 free(payload);
         }
-        assert_true(order_fits(&p, &r)); /* the last */
+        assert_true(order_fits(&p, 0, 0, &r)); /* the last */
         free(env);
         free(buf);
         free(large);
@@ -141,6 +181,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(command_bytes),
                 cmocka_unit_test(environment_and_numbers),
+                cmocka_unit_test(in_a_session),
                 cmocka_unit_test(what_fits),
         };
 

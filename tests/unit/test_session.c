@@ -7,120 +7,7 @@
 
 #include <cmocka.h>
 
-#include <sys/stat.h>
-
-#include "fuzz/manager_rig.h"
-
-#define ALICE 0
-#define BOB 1
-#define SELF 2 /* root, where root runs this */
-
-static struct rig *r;
-
-static int begin(void **state) {
-        (void)state;
-        r = rig_begin();
-        return 0;
-}
-
-static int end(void **state) {
-        (void)state;
-        rig_finish(r);
-        return 0;
-}
-
-/* A new caller in that place. */
-static struct rig_end *caller(unsigned slot, unsigned user) {
-        if (r->clients[slot].fd >= 0)
-                rig_client(r, slot, 0);
-        rig_settle(r);
-        rig_client(r, slot, user);
-        return &r->clients[slot];
-}
-
-static void settle(void) {
-        struct client *c;
-
-        rig_settle(r);
-        LIST_FOREACH(c, &r->m.clients, link)
-        c->since_ms -= 100; /* STARTED of what stays silent */
-        client_announce(NULL, 0, &r->m);
-        rig_settle(r);
-        rig_check(r);
-}
-
-static struct rig_end *ask(unsigned slot, unsigned user, struct ask a) {
-        struct rig_end *c = caller(slot, user);
-        uint8_t buf[2048];
-
-        a.name = a.name ? a.name : "";
-        a.profile = a.profile ? a.profile : "";
-        rig_frame(c, FRAME_ASK, 0, 1, buf, (size_t)ask_encode(&a, buf, sizeof(buf)));
-        settle();
-        return c;
-}
-
-static void send_exec(struct rig_end *c, const char *session, struct exec_request q) {
-        const char *args[] = { "true" };
-        uint8_t buf[512];
-
-        q.session = session;
-        q.profile = q.profile ? q.profile : "";
-        q.workdir = "";
-        q.n_args = 1;
-        q.args = args;
-        c->detach = q.detach;
-        rig_frame(c, FRAME_EXEC, 0, 1, buf, (size_t)exec_request_encode(&q, buf, sizeof(buf)));
-}
-
-static struct rig_end *exec_in(unsigned slot, unsigned user, const char *session,
-                               struct exec_request q) {
-        struct rig_end *c = caller(slot, user);
-
-        send_exec(c, session, q);
-        settle();
-        return c;
-}
-
-static struct rig_end *attach(unsigned slot, unsigned user, const char *id, bool output) {
-        struct rig_end *c = caller(slot, user);
-        struct attach a = { .exec_id = id, .output = output };
-        uint8_t buf[64];
-
-        rig_frame(c, FRAME_ATTACH, 0, 1, buf, (size_t)attach_encode(&a, buf, sizeof(buf)));
-        settle();
-        return c;
-}
-
-static void exited(uint32_t channel, struct exited e) {
-        uint8_t buf[256];
-
-        rig_frame(&r->agents[0], FRAME_EXITED, 0, channel, buf,
-                  (size_t)exited_encode(&e, buf, sizeof(buf)));
-        settle();
-}
-
-static struct rig_end *open_session(unsigned user, const char *name) {
-        struct rig_end *c = ask(0, user, (struct ask){ .op = ASK_SESSION_OPEN, .name = name });
-
-        assert_true(c->final);
-        return c;
-}
-
-static bool is_kept(const char *name) {
-        char path[256];
-        struct stat st;
-
-        snprintf(path, sizeof(path), "%s/sessions/%s", rig_state_dir, name);
-        return lstat(path, &st) == 0;
-}
-
-static void assert_says(const struct rig_end *c, uint8_t code, const char *words) {
-        assert_true(c->final);
-        if (!strstr(c->said, words))
-                fail_msg("it says: %s", c->said);
-        assert_int_equal(c->code, code);
-}
+#include "sessionrig.h"
 
 static void names(void **state) {
         char longest[66];
@@ -142,22 +29,20 @@ static void opened_and_closed(void **state) {
         struct rig_end *c;
 
         (void)state;
-        c = ask(0, ALICE,
-                (struct ask){ .op = ASK_SESSION_OPEN,
-                              .name = "a",
+        c = open_as(0, ALICE, (struct open_request){ .name = "a",
                               .ttl_ms = 5000,
                               .n_labels = 1,
                               .labels = { "k=v" } });
         assert_says(c, 0, "a\n");
         assert_int_equal(strlen(c->said), 2);
         assert_true(is_kept("a"));
-        c = ask(1, ALICE, (struct ask){ .op = ASK_SESSION_LIST, .json = true });
+        c = ask(1, ALICE, (struct ask){ .op = ASK_SESSION_LIST, .form = ANSWER_JSON });
         assert_says(c, 0, "\"session\":\"a\",\"uid\":1000,\"profile\":\"default\",\"state\":\"open\"");
         assert_says(c, 0, "\"ttl_ms\":5000");
         assert_says(c, 0, "\"labels\":{\"k\":\"v\"}");
-        assert_says(ask(1, BOB, (struct ask){ .op = ASK_SESSION_LIST, .json = true }), 0, "[]\n");
+        assert_says(ask(1, BOB, (struct ask){ .op = ASK_SESSION_LIST, .form = ANSWER_JSON }), 0, "[]\n");
         assert_says(ask(1, BOB, (struct ask){ .op = ASK_SESSION_LIST, .all = true }), 77, "only root");
-        c = ask(1, ALICE, (struct ask){ .op = ASK_SESSION_CLOSE, .name = "a", .json = true });
+        c = ask(1, ALICE, (struct ask){ .op = ASK_SESSION_CLOSE, .name = "a", .form = ANSWER_JSON });
         assert_says(c, 0, "{}\n");
         assert_false(is_kept("a"));
         assert_false(r->agents[0].there);
@@ -173,7 +58,7 @@ static void made_up_names_differ(void **state) {
         assert_memory_equal(first, "s-", 2);
         assert_int_equal(strlen(first), 11);
         caller(1, ALICE);
-        ask(1, ALICE, (struct ask){ .op = ASK_SESSION_OPEN });
+        open_as(1, ALICE, (struct open_request){  });
         rig_answer(r, 0);
         rig_agent(r, 1, "scrub=yes\n");
         rig_held(r, &r->agents[1], 0, 1);
@@ -185,15 +70,15 @@ static void made_up_names_differ(void **state) {
 static void refused(void **state) {
         (void)state;
         open_session(ALICE, "a");
-        assert_says(ask(1, ALICE, (struct ask){ .op = ASK_SESSION_OPEN, .name = "a" }), 64, "is taken");
-        assert_says(ask(1, BOB, (struct ask){ .op = ASK_SESSION_OPEN, .name = "a" }), 64, "is taken");
-        assert_says(ask(1, ALICE, (struct ask){ .op = ASK_SESSION_OPEN, .name = "-x" }), 64,
+        assert_says(open_as(1, ALICE, (struct open_request){ .name = "a" }), 64, "is taken");
+        assert_says(open_as(1, BOB, (struct open_request){ .name = "a" }), 64, "is taken");
+        assert_says(open_as(1, ALICE, (struct open_request){ .name = "-x" }), 64,
                     "cannot be");
-        assert_says(ask(1, ALICE, (struct ask){ .op = ASK_SESSION_OPEN, .profile = "none" }), 64,
+        assert_says(open_as(1, ALICE, (struct open_request){ .profile = "none" }), 64,
                     "no profile");
-        assert_says(ask(1, ALICE, (struct ask){ .op = ASK_SESSION_OPEN, .ttl_ms = UINT64_MAX }), 64,
+        assert_says(open_as(1, ALICE, (struct open_request){ .ttl_ms = UINT64_MAX }), 64,
                     "over the limit");
-        assert_says(ask(1, ALICE, (struct ask){ .op = ASK_SESSION_OPEN, .mounts = true }), 64,
+        assert_says(open_as(1, ALICE, (struct open_request){ .mounts = true }), 64,
                     "no descriptor");
         assert_says(exec_in(1, ALICE, "b", (struct exec_request){ 0 }), 125, "no session \"b\"");
         assert_says(exec_in(1, ALICE, ".b", (struct exec_request){ 0 }), 64, "cannot be");
@@ -242,9 +127,9 @@ static void quotas(void **state) {
         assert_says(exec_in(1, ALICE, "a", (struct exec_request){ .detach = true }), 125,
                     "limits.execs");
         assert_says(exec_in(1, ALICE, "", (struct exec_request){ 0 }), 125, "limits.execs");
-        ask(1, ALICE, (struct ask){ .op = ASK_SESSION_OPEN, .name = "b" });
+        open_as(1, ALICE, (struct open_request){ .name = "b" });
         assert_false(r->clients[1].final);
-        assert_says(ask(2, ALICE, (struct ask){ .op = ASK_SESSION_OPEN, .name = "c" }), 125,
+        assert_says(open_as(2, ALICE, (struct open_request){ .name = "c" }), 125,
                     "limits.sessions");
         /* What it holds is counted over all who wait for it. */
         for (unsigned i = 2; i < 4; i++)
@@ -292,7 +177,7 @@ static void idle(void **state) {
         struct rig_end *c;
 
         (void)state;
-        ask(0, ALICE, (struct ask){ .op = ASK_SESSION_OPEN, .name = "a", .ttl_ms = 10000 });
+        open_as(0, ALICE, (struct open_request){ .name = "a", .ttl_ms = 10000 });
         c = exec_in(1, ALICE, "a", (struct exec_request){ 0 });
         sessions_check(&r->m, now_ms() + 20000);
         assert_non_null(session_find(&r->m, "a"));
@@ -332,7 +217,7 @@ static void detached(void **state) {
         assert_false(w->final);
         exited(3, (struct exited){ .cause = CAUSE_EXITED, .code = 7 });
         assert_says(w, 7, "");
-        assert_says(ask(1, ALICE, (struct ask){ .op = ASK_PS, .json = true }), 0,
+        assert_says(ask(1, ALICE, (struct ask){ .op = ASK_PS, .form = ANSWER_JSON }), 0,
                     "\"state\":\"ended\",\"detached\":true,\"cause\":\"exited\",\"exit_code\":7");
         assert_says(ask(1, ALICE, (struct ask){ .op = ASK_KILL, .name = id }), 125, "runs");
         /* The agent has forgotten it, and its end is known all the same. */
@@ -402,26 +287,12 @@ static void mounted(void **state) {
         assert_string_equal(p->probe, "scrub=yes\n");
 }
 
-/* The engine and the agent as they are when the next manager looks for the session. */
-static void come_back(unsigned held) {
-        while (r->n_pending > 0 && r->pending[0].type != ENGINE_LISTEN)
-                rig_answer(r, 0);
-        rig_settle(r);
-        assert_true(r->n_pending > 0);
-        rig_answer(r, 0);
-        rig_agent(r, 0, "scrub=yes\n");
-        rig_held(r, &r->agents[0], held, 1);
-        settle();
-}
-
 static void found_again(void **state) {
         struct rig_end *c, *p;
         struct session *s;
 
         (void)state;
-        ask(0, ALICE,
-            (struct ask){ .op = ASK_SESSION_OPEN,
-                          .name = "a",
+        open_as(0, ALICE, (struct open_request){ .name = "a",
                           .ttl_ms = 10000,
                           .n_labels = 1,
                           .labels = { "k=v" } });
@@ -436,7 +307,7 @@ static void found_again(void **state) {
         assert_string_equal(s->labels[0], "k=v");
         /* What is asked meanwhile waits. */
         c = exec_in(1, ALICE, "a", (struct exec_request){ 0 });
-        p = ask(2, ALICE, (struct ask){ .op = ASK_PS, .json = true });
+        p = ask(2, ALICE, (struct ask){ .op = ASK_PS, .form = ANSWER_JSON });
         assert_false(c->final || c->started || p->final);
         assert_says(exec_in(3, BOB, "a", (struct exec_request){ 0 }), 77, "another user's");
         come_back(1);
@@ -500,8 +371,6 @@ static void container_gone(void **state) {
         assert_null(session_find(&r->m, "a"));
         assert_false(is_kept("a"));
 }
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void) {
         const struct CMUnitTest tests[] = {

@@ -222,14 +222,14 @@ static void sampled(void **state) {
 
 static const char *text(uid_t uid, bool all) {
         size_t len = 0;
-        char *s = top_text(&m, uid, all, false, &len);
+        char *s = top_text(&m, &(struct peer){ .uid = uid }, all, false, &len);
 
         return checked(s, len);
 }
 
 static const char *json(uid_t uid, bool all) {
         size_t len = 0;
-        char *s = top_text(&m, uid, all, true, &len);
+        char *s = top_text(&m, &(struct peer){ .uid = uid }, all, true, &len);
 
         return checked(s, len);
 }
@@ -256,7 +256,7 @@ static void add(struct sandbox *sb, struct pool *p, enum sandbox_state state, ui
 
 static void whose(void **state) {
         struct sandbox sb[5];
-        struct session session = { .name = "work" };
+        struct session session = { .name = "work", .owner = { .uid = BOB } };
         struct exec x = { .state = EXEC_RUNNING };
 
         (void)state;
