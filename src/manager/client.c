@@ -10,6 +10,7 @@
 #include "common/exitcode.h"
 #include "common/log.h"
 #include "manager/exec.h"
+#include "manager/gateway.h"
 #include "manager/manager.h"
 #include "manager/session.h"
 
@@ -135,7 +136,8 @@ void client_leave(struct client *c) {
 static int on_hello(struct client *c, const struct frame *f) {
         struct hello h;
 
-        if (f->type != FRAME_HELLO || hello_decode(f->payload, f->len, &h) < 0 || h.role != HELLO_CLIENT)
+        if (f->type != FRAME_HELLO || hello_decode(f->payload, f->len, &h) < 0 ||
+            (h.role != HELLO_CLIENT && h.role != HELLO_GATEWAY))
                 return -EPROTO;
         c->greeted = true;
         conn_greet(&c->conn);
@@ -145,6 +147,8 @@ static int on_hello(struct client *c, const struct frame *f) {
                               "the client speaks frame version %u, hermes-sandboxd %u: "
                               "install the same version of both",
                               h.version, FRAME_VERSION);
+        else
+                return gateway_hello(c, h.role, h.text);
         return 0;
 }
 

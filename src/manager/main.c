@@ -20,6 +20,8 @@ static const char usage[] =
         "  --engine-socket PATH  of hermes-engined (/run/hermes-sandbox-engine/engine.sock)\n"
         "  --state-dir DIR       which execs are open (/var/lib/hermes-sandbox)\n"
         "  --log-dir DIR         the file that logging.file names (/var/log/hermes-sandbox)\n"
+        "  --gateway-account NAME\n"
+        "                        the ssh gateway's account: for whose key it asks it says itself (hermes-ssh)\n"
         "  --drain SECONDS       how long commands may go on after SIGTERM (30)\n"
         "  --user                the pair of a single user: no privilege separation, no kernel audit trail, and all\n"
         "                        places are below the XDG folders\n"
@@ -37,6 +39,7 @@ static const struct option long_options[] = {
         { "engine-socket", required_argument, NULL, 'e' },
         { "state-dir", required_argument, NULL, 's' },
         { "log-dir", required_argument, NULL, 'l' },
+        { "gateway-account", required_argument, NULL, 'g' },
         { "drain", required_argument, NULL, 't' },
         { "user", no_argument, NULL, 'U' },
         { "help", no_argument, NULL, 'h' },
@@ -81,7 +84,7 @@ static int fill_in(struct manager_options *o) {
 }
 
 int main(int argc, char **argv) {
-        struct manager_options o = { .drain_ms = 30000 };
+        struct manager_options o = { .drain_ms = 30000, .gateway_account = "hermes-ssh" };
         int c, r;
 
         while ((c = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
@@ -103,6 +106,9 @@ int main(int argc, char **argv) {
                         break;
                 case 'l':
                         o.log_dir = optarg;
+                        break;
+                case 'g':
+                        o.gateway_account = optarg;
                         break;
                 case 't':
                         if (!read_seconds(optarg, &o.drain_ms))

@@ -142,6 +142,9 @@ static int on_reload(sd_event_source *s, const struct signalfd_siginfo *si, void
                 log_line(LOG_P_ERROR, "reload refused, the config in force stays: %s", e.text);
         else {
                 m->config = c;
+                /* The gateway's account may have come since. */
+                if (!m->options.single_user)
+                        peer_policy_init(&m->policy, m->options.gateway_account);
                 logfile_set(&m->logfile, m->options.log_dir, c);
                 pools_update(m);
                 config_free(old);
@@ -257,7 +260,7 @@ static int set_up(struct manager *m, struct errmsg *e) {
         m->rate = rate_new(suppressed, m);
         sd_event_set_watchdog(m->event, true);
         if (!m->options.single_user)
-                peer_policy_init(&m->policy);
+                peer_policy_init(&m->policy, m->options.gateway_account);
         r = open_socket(m, e);
         if (r < 0)
                 return r;
@@ -282,6 +285,7 @@ static void tear_down(struct manager *m) {
         m->listen_source = sd_event_source_disable_unref(m->listen_source);
         close_fd(m->listen_fd);
         audit_free(m->audit);
+        free(m->logins);
         config_free(m->config);
         logfile_done(&m->logfile);
         m->event = sd_event_unref(m->event);

@@ -8,7 +8,7 @@
  *     stop.c      the end: drained, then stopped
  *     lastword.c  the start has failed, and somebody asks
  *     conn.c      a framed connection; conn_passed.c: a descriptor that comes with it
- *     peer.c      who is at the other end of a socket, and may they
+ *     peer.c      who is at the other end of a socket, and may they; gateway.c: for whose key does it speak
  *     client.c    a caller's connection and its one request
  *     ask.c       the requests that run no command; open.c: that for a session
  *     request.c   a command is asked for: may it run, and where
@@ -81,8 +81,9 @@ struct manager_options {
         const char *runtime_dir;   /* pool.sock */
         const char *engine_socket; /* of hermes-engined */
         const char *state_dir;
-        const char *log_dir; /* logging.file */
-        uint64_t drain_ms;   /* how long commands may go on after SIGTERM */
+        const char *log_dir;         /* logging.file */
+        uint64_t drain_ms;           /* how long commands may go on after SIGTERM */
+        const char *gateway_account; /* whose uid alone is the ssh gateway's; "": nobody's */
         bool single_user; /* no account but our own may use it, and nothing separates us from the broker */
 };
 
@@ -124,6 +125,8 @@ struct manager {
         unsigned stop_count; /* sandboxes when it began */
         char notified[160];  /* what systemd was told last */
         uint64_t started_ms;
+        struct gateway_login *logins; /* of the gateway's last connections (gateway.c); NULL: none yet */
+        unsigned n_logins;
         uint64_t n_done, n_rejected, n_suppressed, n_hits;
         struct logfile logfile;
 };

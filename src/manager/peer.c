@@ -17,11 +17,14 @@
 #define SO_PEERPIDFD 77 /* linux/asm-generic/socket.h, since Linux 6.5 */
 #endif
 
-void peer_policy_init(struct peer_policy *p) {
+void peer_policy_init(struct peer_policy *p, const char *gateway) {
         struct group *g = getgrnam("hermes-sandbox");
+        struct passwd *pw = *gateway ? getpwnam(gateway) : NULL;
 
         p->have_group = g;
         p->group = g ? g->gr_gid : (gid_t)-1;
+        p->have_gateway = pw && pw->pw_uid != 0 && pw->pw_uid != geteuid();
+        p->gateway = p->have_gateway ? pw->pw_uid : (uid_t)-1;
 }
 
 /* The login uid belongs to the process behind the pid only while that process lives: the pidfd, which the

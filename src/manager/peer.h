@@ -22,9 +22,12 @@ struct peer {
 struct peer_policy {
         gid_t group; /* of hermes-sandbox; (gid_t)-1 where there is none: then only the manager's own uid */
         bool have_group;
+        uid_t gateway; /* the ssh gateway's account */
+        bool have_gateway;
 };
 
-void peer_policy_init(struct peer_policy *p);
+/* @gateway is the name of an account, "" for none. One that there is not, root and our own are nobody's. */
+void peer_policy_init(struct peer_policy *p, const char *gateway);
 /* Fills *ret from the socket; 0 or -errno. peer_done() frees it. */
 int peer_get(int fd, struct peer *ret);
 void peer_done(struct peer *p);

@@ -15,7 +15,7 @@
 /* A command of either kind. */
 struct row {
         const char *id, *session, *sandbox;
-        uid_t uid;
+        const struct audit_caller *caller;
         bool detached;
         const struct result *result; /* NULL: it runs */
         uint64_t begun_us;
@@ -58,7 +58,9 @@ static void as_json(struct jsonw *j, const struct row *r, const char *started, c
         jsonw_str(j, r->id);
         jsonw_key(j, "session");
         jsonw_str(j, r->session[0] ? r->session : NULL);
-        jsonw_key_uint(j, "uid", true, r->uid);
+        jsonw_key_uint(j, "uid", true, r->caller->uid);
+        if (r->caller->fp[0])
+                jsonw_key_str(j, "key", r->caller->fp);
         jsonw_key(j, "sandbox");
         jsonw_str(j, r->sandbox);
         jsonw_key(j, "state");
@@ -82,9 +84,9 @@ static void as_line(FILE *f, const struct row *r, const char *started, const cha
         if (r->result)
                 snprintf(code, sizeof(code), "%u", r->result->exit_code);
         fprintf(f, "%-16s  %-20s %-6u %-8s %4s  %-14s %-20s %8" PRIu64 "s  %s\n", r->id,
-                r->session[0] ? r->session : "-", (unsigned)r->uid, r->result ? "ended" : "running",
-                code, r->result ? cause_name(r->result->cause) : "-", started, duration_us(r) / 1000000,
-                command);
+                r->session[0] ? r->session : "-", (unsigned)r->caller->uid,
+                r->result ? "ended" : "running", code, r->result ? cause_name(r->result->cause) : "-",
+                started, duration_us(r) / 1000000, command);
 }
 
 static void show(struct list *l, const struct row *r) {
@@ -105,7 +107,7 @@ static void show_running(struct list *l, const struct exec *x) {
         show(l, &(struct row){ .id = x->id,
                                .session = x->session ? x->session->name : "",
                                .sandbox = x->container,
-                               .uid = x->audit.caller.uid,
+                               .caller = &x->audit.caller,
                                .detached = x->request.detach,
                                .begun_us = x->begun_us,
                                .command = o.command,
@@ -120,7 +122,7 @@ static void show_ended(struct list *l, const struct session *s) {
         show(l, &(struct row){ .id = e->id,
                                .session = s->name,
                                .sandbox = s->container,
-                               .uid = s->owner.uid,
+                               .caller = &s->owner,
                                .detached = true,
                                .result = &e->result,
                                .begun_us = e->begun_us,

@@ -120,6 +120,8 @@ void session_line(FILE *f, const struct session *s, bool brief) {
              running, idle_for, ttl, brief);
         if (!brief)
                 fprintf(f, "  %-20s", s->opened ? opened : "-");
+        if (!brief && s->owner.fp[0])
+                fprintf(f, " key=%s", s->owner.fp);
         for (uint32_t i = 0; i < s->n_labels && !brief; i++) {
                 struct text t;
 

@@ -106,7 +106,8 @@ static void send_passing(struct rig_end *c, const void *frame, size_t len, unsig
 static const char *const labels[] = { "k=v", "empty=" };
 
 static void step_open(struct rig *r, struct rig_end *c, uint8_t how, uint8_t what) {
-        static const char *const images[] = { "", "one:2", "docker.io/library/debian:bookworm-slim", "x" };
+        static const char *const images[] = { "", "one:2", "docker.io/library/debian:bookworm-slim",
+                                              "x" };
         const char *env[] = { "A=b", "B=" };
         uint8_t buf[FRAME_HEADER + 2048];
         struct open_request q = { .form = how & 1,
@@ -144,7 +145,7 @@ static void step_ask(struct rig *r, struct program *g) {
         uint8_t op = byte(g), how = byte(g), what = byte(g), buf[FRAME_HEADER + 2048];
         bool image = op % 16 >= ASK_IMAGE_LIST && op % 16 <= ASK_IMAGE_VERIFY && how & 128;
         struct ask a = { .op = op % 16,
-                         .form = how & 1 ? ANSWER_JSON
+                         .form = how & 1   ? ANSWER_JSON
                                  : how & 4 ? ANSWER_RECORDS
                                            : ANSWER_TEXT,
                          .all = how & 2,
@@ -236,7 +237,10 @@ static void step(struct rig *r, struct program *g) {
         switch (byte(g) % 22) {
         case 0:
                 slot = byte(g);
-                rig_client(r, slot % CLIENTS, slot / CLIENTS % USERS);
+                if (slot & 128)
+                        rig_gateway(r, slot % CLIENTS, slot / 16 % 2);
+                else
+                        rig_client(r, slot % CLIENTS, slot / CLIENTS % USERS);
                 break;
         case 1:
                 step_client_exec(r, g, false);

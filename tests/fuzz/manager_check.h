@@ -1,6 +1,14 @@
 /* Of manager_rig.h: what must hold after each step, whatever the step was. */
 #pragma once
 
+/* What one has used nobody else gets: another user, or the holder of another key. */
+static inline void rig_check_owner(struct rig_end *a, const struct audit_caller *who) {
+        check(!a->used || (a->uid == who->uid && strcmp(a->fp, who->fp) == 0));
+        a->used = true;
+        a->uid = who->uid;
+        memcpy(a->fp, who->fp, sizeof(a->fp));
+}
+
 static inline void rig_check_sandbox(struct rig *r, struct sandbox *sb, unsigned count[SANDBOX_STATES]) {
         struct rig_end *a = NULL;
 
@@ -12,18 +20,14 @@ static inline void rig_check_sandbox(struct rig *r, struct sandbox *sb, unsigned
         check(!!sb->session == (sb->state == SANDBOX_LEASED));
         if (sb->session) {
                 check(sb->session->sandbox == sb && strcmp(sb->session->container, sb->id) == 0);
-                check(!a->used || a->uid == sb->session->owner.uid);
-                a->used = true;
-                a->uid = sb->session->owner.uid;
+                rig_check_owner(a, &sb->session->owner);
         }
         /* It is warm again only where its agent may have said that it is clean. */
         check(sb->state != SANDBOX_WARM || sb->uses == 0 || a->may_be_clean);
         if (!sb->exec)
                 return;
         check(sb->exec->sandbox == sb && sb->exec->state == EXEC_RUNNING);
-        check(!a->used || a->uid == sb->exec->audit.caller.uid);
-        a->used = true;
-        a->uid = sb->exec->audit.caller.uid;
+        rig_check_owner(a, &sb->exec->audit.caller);
         a->may_be_clean = false;
 }
 

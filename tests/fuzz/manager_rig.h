@@ -23,6 +23,7 @@
 #include "fuzz/decoders.h"
 #include "manager/audit_state.h"
 #include "manager/exec.h"
+#include "manager/gateway.h"
 #include "manager/manager.h"
 #include "manager/rate.h"
 #include "manager/session.h"
@@ -32,6 +33,7 @@
 #define PENDING 64
 #define FIRST_UID 1000
 #define USERS 3
+#define GATEWAY_UID (FIRST_UID + 7)
 #define IDS 16
 /* The trail's file grows: a new one after so many inputs. */
 #define TRAIL_INPUTS 2000
@@ -55,6 +57,7 @@ struct rig_end {
         socklen_t address_len;
         bool used, may_be_clean;
         uid_t uid;
+        char fp[AUDIT_FP + 1];
 };
 
 struct rig {
@@ -127,8 +130,9 @@ static inline void rig_hello(struct rig_end *e, uint8_t role, const char *text) 
         rig_frame(e, FRAME_HELLO, 0, 0, buf, (size_t)hello_encode(&h, buf, sizeof(buf)));
 }
 
-/* Connects, as one of the users, or ends. */
-static inline void rig_client(struct rig *r, unsigned slot, unsigned user) {
+/* Connects as @uid and says that in HELLO, or ends. */
+static inline void rig_connect_as(struct rig *r, unsigned slot, uid_t uid, uint8_t role,
+                                  const char *text) {
         struct rig_end *c = &r->clients[slot];
         struct client *last = LIST_FIRST(&r->m.clients), *now;
 
@@ -140,8 +144,23 @@ static inline void rig_client(struct rig *r, unsigned slot, unsigned user) {
         client_accept(&r->m);
         now = LIST_FIRST(&r->m.clients);
         check(c->fd >= 0 && now && now != last);
-        now->peer.uid = user < 2 ? FIRST_UID + user : getuid();
-        rig_hello(c, HELLO_CLIENT, "fuzz");
+        now->peer.uid = uid;
+        rig_hello(c, role, text);
+}
+
+/* As one of the users. */
+static inline void rig_client(struct rig *r, unsigned slot, unsigned user) {
+        rig_connect_as(r, slot, user < 2 ? FIRST_UID + user : getuid(), HELLO_CLIENT, "fuzz");
+}
+
+/* As the gateway, for the holder of one of two keys. */
+static inline void rig_gateway(struct rig *r, unsigned slot, unsigned key) {
+        static const char *const texts[] = {
+                "SHA256:abcdefghijklmnopqrstuvwxyzABCDEFGHIJKL+/123 192.0.2.1 40022",
+                "SHA256:321/+LKJIHGFEDCBAzyxwvutsrqponmlkjihgfedcba 2001:db8::7 40022",
+        };
+
+        rig_connect_as(r, slot, GATEWAY_UID, HELLO_GATEWAY, texts[key]);
 }
 
 static inline void rig_agent(struct rig *r, unsigned slot, const char *hello) {
@@ -510,7 +529,9 @@ static inline struct rig *rig_begin(void) {
         m->audit = rig_audit;
         m->rate = rate_new(rig_suppressed, &rig);
         m->swept = true;
-        m->policy = (struct peer_policy){ .have_group = true, .group = getgid() };
+        m->policy = (struct peer_policy){
+                .have_group = true, .group = getgid(), .have_gateway = true, .gateway = GATEWAY_UID
+        };
         m->listen_fd = rig_listen(&rig.address, &rig.address_len);
         rig_reload(&rig, 0);
         rig_settle(&rig);
@@ -570,6 +591,7 @@ static inline void rig_finish(struct rig *r) {
         check(LIST_EMPTY(&m->execs) && LIST_EMPTY(&m->clients) && m->n_creating == 0);
         broker_done(&m->broker);
         rate_free(m->rate);
+        free(m->logins);
         pools_free(m);
         sd_event_source_disable_unref(m->announce);
         sd_event_source_disable_unref(m->retire);

@@ -188,9 +188,10 @@ static void verifies(void **state) {
 
 /* A session's sandbox stays; whose it is, only its user is told. */
 static void of_sessions(void **state) {
-        struct ask a = {
-                .op = ASK_IMAGE_VERIFY, .n_labels = 1, .labels = { "profile=default" }, .form = ANSWER_JSON
-        };
+        struct ask a = { .op = ASK_IMAGE_VERIFY,
+                         .n_labels = 1,
+                         .labels = { "profile=default" },
+                         .form = ANSWER_JSON };
         struct rig_end *c = &r->clients[0];
         uint8_t buf[256];
         struct open_request open = { .name = "work", .profile = "", .image = "", .workdir = "" };
@@ -241,8 +242,12 @@ static void noticed(void **state) {
 
 /* --- pull ---------------------------------------------------------------------------------------- */
 
+static const struct ask two = { .op = ASK_IMAGE_PULL,
+                                .n_labels = 2,
+                                .labels = { "profile=default", "profile=once" } };
+
 static void pulls(void **state) {
-        struct rig_end *c = ask(0, ALICE, (struct ask){ .op = ASK_IMAGE_PULL });
+        struct rig_end *c = ask(0, ALICE, two);
 
         (void)state;
         progress((struct engine_msg){ .layer = "", .text = "pulling image x" });
@@ -261,7 +266,7 @@ static void pulls(void **state) {
 }
 
 static void pull_fails(void **state) {
-        struct rig_end *c = ask(0, ALICE, (struct ask){ .op = ASK_IMAGE_PULL });
+        struct rig_end *c = ask(0, ALICE, two);
 
         (void)state;
         answer(ENGINE_IMAGE, (struct engine_msg){ .type = ENGINE_FAILED,
@@ -274,7 +279,7 @@ static void pull_fails(void **state) {
         assert_says(c, 125, "image pull: first");
         assert_string_equal(c->before, "second\n");
         /* Without an engine there is no second. */
-        c = ask(0, ALICE, (struct ask){ .op = ASK_IMAGE_PULL });
+        c = ask(0, ALICE, two);
         answer(ENGINE_IMAGE, (struct engine_msg){ .type = ENGINE_FAILED,
                                                   .error = ENGINE_E_UNREACHABLE,
                                                   .text = "gone" });

@@ -2,22 +2,38 @@
 #include "common/wire.h"
 #include "sessionrig.h"
 
-#define PAIR(uid_, gid_) { .user = true, .uid = (uid_), .gid = (gid_) }
+#define PAIR(uid_, gid_) \
+        { .user = true, .uid = (uid_), .gid = (gid_) }
 
-/* Answers the broker's requests of that type, and says how many there were. */
-static unsigned answer_all(uint16_t type) {
-        unsigned n = 0;
+/* The broker and the agents of what it makes do their work, until there is nothing left to do. */
+static void work(void) {
+        for (int i = 0; i < 20; i++) {
+                rig_settle(r);
+                rig_answer(r, 0);
+                rig_settle(r);
+                for (unsigned k = 0; k < AGENTS; k++)
+                        if (r->agents[k].there && r->agents[k].fd < 0) {
+                                rig_agent(r, k, k > 0 ? "scrub=yes\npids_max=20\n" : "scrub=yes\n");
+                                rig_held(r, &r->agents[k], 0, 1);
+                        }
+        }
+        settle();
+}
 
-        rig_settle(r);
+static bool is_asked(uint16_t type) {
         for (unsigned i = 0; i < r->n_pending; i++)
-                n += r->pending[i].type == type;
-        return n;
+                if (r->pending[i].type == type)
+                        return true;
+        return false;
 }
 
 static void images(void **state) {
         static const char *const same[] = {
-                "", "debian:bookworm-slim", "docker.io/library/debian:bookworm-slim",
-                "index.docker.io/debian:bookworm-slim", "library/debian:bookworm-slim",
+                "",
+                "debian:bookworm-slim",
+                "docker.io/library/debian:bookworm-slim",
+                "index.docker.io/debian:bookworm-slim",
+                "library/debian:bookworm-slim",
         };
         static const char *const others[] = { "debian",
                                               "debian:bookworm",
@@ -31,7 +47,8 @@ static void images(void **state) {
         (void)state;
         for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
                 c = open_as(0, ALICE, (struct open_request){ .name = "a", .image = others[i] });
-                assert_says(c, 125, "is not that of profile \"default\", which is \"debian:bookworm-slim\"");
+                assert_says(c, 125,
+                            "is not that of profile \"default\", which is \"debian:bookworm-slim\"");
                 assert_string_equal(c->said + strlen(c->said) - 22, "\"debian:bookworm-slim\"");
                 assert_int_equal(c->reason, REJECT_OTHER_IMAGE);
         }
@@ -110,7 +127,8 @@ static void ids(void **state) {
         assert_true(exec_in(2, ALICE, id, (struct exec_request){ 0 })->started);
         rig_client(r, 1, 0);
         settle();
-        assert_says(ask(1, ALICE, (struct ask){ .op = ASK_SESSION_INFO, .name = id }), 0, "session    a\n");
+        assert_says(ask(1, ALICE, (struct ask){ .op = ASK_SESSION_INFO, .name = id }), 0,
+                    "session    a\n");
         assert_says(ask(1, ALICE, (struct ask){ .op = ASK_PS, .name = id, .form = ANSWER_JSON }), 0,
                     "\"session\":\"a\"");
         /* Two of them begin so. */
@@ -158,9 +176,9 @@ static void info(void **state) {
         assert_int_equal(record_next(&p, &left, &record, &len), 0);
         assert_says(ask(1, ALICE, (struct ask){ .op = ASK_SESSION_INFO, .name = "a" }), 0,
                     "workdir    /data\n");
-        assert_says(ask(1, ALICE,
-                        (struct ask){ .op = ASK_SESSION_INFO, .name = "a", .form = ANSWER_JSON }),
-                    0, "\"workdir\":\"/data\"");
+        assert_says(
+                ask(1, ALICE, (struct ask){ .op = ASK_SESSION_INFO, .name = "a", .form = ANSWER_JSON }),
+                0, "\"workdir\":\"/data\"");
         /* A form that is none for this question. */
         c = ask(1, ALICE, (struct ask){ .op = ASK_PS, .form = ANSWER_RECORDS });
         assert_int_equal(c->got[FRAME_ANSWER] + c->got[FRAME_REJECT], 0);
@@ -168,10 +186,10 @@ static void info(void **state) {
 
 /* What changes nothing takes a warm sandbox, what narrows has one made for it. */
 static void narrowed(void **state) {
-        struct open_request q = { .name = "a",
-                                  .narrow = { .pids_limit = 20,
-                                              .n_tmpfs = 1,
-                                              .tmpfs = { { "/tmp", 1 << 20 } } } };
+        struct open_request q = {
+                .name = "a",
+                .narrow = { .pids_limit = 20, .n_tmpfs = 1, .tmpfs = { { "/tmp", 1 << 20 } } }
+        };
         struct session *s;
         struct rig_end *c;
 
@@ -179,30 +197,24 @@ static void narrowed(void **state) {
         c = open_as(0, ALICE, (struct open_request){ .name = "b", .narrow = { .pids_limit = 4000 } });
         assert_says(c, 0, "b\n");
         assert_false(session_alone(session_find(&r->m, "b")));
+        ask(0, ALICE, (struct ask){ .op = ASK_SESSION_CLOSE, .name = "b" });
+        work();
         c = open_as(1, ALICE, q);
         assert_false(c->final);
-        while (answer_all(ENGINE_CREATE_FOR) == 0) {
+        while (!is_asked(ENGINE_CREATE_FOR)) {
                 assert_true(r->n_pending > 0);
                 rig_answer(r, 0);
+                rig_settle(r);
         }
         s = session_find(&r->m, "a");
         assert_true(session_alone(s) && s->making);
         assert_int_equal(s->shape.pids_limit, 20);
-        while (s->making) {
-                rig_answer(r, 0);
-                rig_settle(r);
-        }
-        for (unsigned i = 0; i < AGENTS; i++)
-                if (r->agents[i].there && strcmp(r->agents[i].id, s->container) == 0) {
-                        rig_agent(r, i, "scrub=yes\npids_max=20\n");
-                        rig_held(r, &r->agents[i], 0, 1);
-                }
-        settle();
+        work();
         assert_says(c, 0, "a\n");
         assert_null(strstr(s->pool->probe, "pids_max"));
         assert_says(open_as(0, BOB,
-                            (struct open_request){ .narrow = { .n_tmpfs = 1,
-                                                               .tmpfs = { { "/nowhere", 1 << 20 } } } }),
+                            (struct open_request){
+                                    .narrow = { .n_tmpfs = 1, .tmpfs = { { "/nowhere", 1 << 20 } } } }),
                     125, "/nowhere");
 }
 

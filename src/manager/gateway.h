@@ -1,0 +1,30 @@
+/*
+ * The ssh gateway: one account speaks for the holders of many keys, and says with each connection for which. By the word of
+ * that account alone; a key's fingerprint is then part of who its caller is (peer_is()).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "manager/manager.h"
+
+/* Connections whose holder's login is in the trails already. */
+#define GATEWAY_REMEMBERED 256
+#define GATEWAY_ADDRESS_MAX 64
+
+struct gateway_login {
+        char fp[AUDIT_FP + 1];
+        char address[GATEWAY_ADDRESS_MAX + 1];
+        uint16_t port;
+};
+
+/* "SHA256:" and 43 characters of base64, as ssh-keygen -l prints a key's. */
+bool gateway_fp_ok(const char *fp);
+/* Reads the text of a gateway's HELLO, "FINGERPRINT ADDRESS PORT": 0 or -EPROTO. */
+int gateway_parse(const char *text, struct gateway_login *ret);
+/*
+ * @c has said who it is: HELLO_CLIENT, or HELLO_GATEWAY with @text. The gateway's account has to say the one, everybody
+ * else the other; who does not is refused, and so is a login that could not be recorded as it must. 0, or -EPROTO.
+ */
+int gateway_hello(struct client *c, uint8_t role, const char *text);
