@@ -94,7 +94,7 @@ _hermes_sandbox_options() {
 		;;
 	config) echo '--help -h --config-dir' ;;
 	audit)
-		echo '--help -h --since --until --user --session --exec --failed --summary --json --full --verify'
+		echo '--help -h --since --until --user --session --key --exec --failed --summary --json --full --verify'
 		echo '--log --trail --account --manager'
 		;;
 	doctor) echo '--help -h --json --root --socket' ;;

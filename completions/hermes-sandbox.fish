@@ -188,6 +188,7 @@ complete -c hermes-sandbox -n '__hermes_sandbox_is audit' -l since -x -a 'today 
 complete -c hermes-sandbox -n '__hermes_sandbox_is audit' -l until -x -a 'today yesterday' -d 'what ran before that time'
 complete -c hermes-sandbox -n '__hermes_sandbox_is audit' -l user -x -a '(__fish_complete_users)' -d 'of this caller'
 complete -c hermes-sandbox -n '__hermes_sandbox_is audit' -l session -x -d 'in this session'
+complete -c hermes-sandbox -n '__hermes_sandbox_is audit' -l key -x -d 'of the holder of this ssh key'
 complete -c hermes-sandbox -n '__hermes_sandbox_is audit' -l exec -x -d 'this exec alone'
 complete -c hermes-sandbox -n '__hermes_sandbox_is audit' -l failed -d 'what failed or was refused'
 complete -c hermes-sandbox -n '__hermes_sandbox_is audit' -l summary -d 'figures of each day and user'

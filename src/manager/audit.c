@@ -28,9 +28,9 @@ struct audit {
 };
 
 /* 0 where the record is acknowledged or may be missing; *ret_acked (may be NULL) tells which. */
-static int kernel_record(struct audit *a, int type, const struct text *fields, enum audit_res res,
-                         bool *ret_acked) {
-        int r = fields->bad ? -EMSGSIZE : audit_kernel_send(&a->kernel, type, fields->p, res);
+static int kernel_record_from(struct audit *a, int type, const struct text *fields, enum audit_res res,
+                              const char *address, bool *ret_acked) {
+        int r = fields->bad ? -EMSGSIZE : audit_kernel_send(&a->kernel, type, fields->p, res, address);
 
         if (ret_acked)
                 *ret_acked = r == 0;
@@ -39,6 +39,11 @@ static int kernel_record(struct audit *a, int type, const struct text *fields, e
         else if (a->required)
                 a->counts.failures++;
         return a->required ? r : 0;
+}
+
+static int kernel_record(struct audit *a, int type, const struct text *fields, enum audit_res res,
+                         bool *ret_acked) {
+        return kernel_record_from(a, type, fields, res, NULL, ret_acked);
 }
 
 static int trail_line(struct audit *a, const struct text *body, struct trail_stamp *ret_stamp) {
@@ -64,7 +69,7 @@ static int open_kernel(struct audit *a, enum tristate required, bool system, str
         text_init(&fields, buf, sizeof(buf));
         text_addf(&fields, "op=trail-open");
         audit_fields_stamp(&fields, &tip);
-        r = audit_kernel_send(&a->kernel, AUDIT_TRUSTED_APP, fields.p, AUDIT_RES_SUCCESS);
+        r = audit_kernel_send(&a->kernel, AUDIT_TRUSTED_APP, fields.p, AUDIT_RES_SUCCESS, NULL);
         if (r == 0)
                 a->counts.kernel_records++;
         a->required = required == TRI_TRUE || (required == TRI_AUTO && system && r == 0);
@@ -336,8 +341,8 @@ int audit_ssh_login(struct audit *a, const struct audit_caller *who, const char 
         audit_line_login(&t, who, address, port);
         r = trail_line(a, &t, &stamp);
         text_init(&t, buf, sizeof(buf));
-        audit_fields_login(&t, who, address, port, &stamp);
-        k = kernel_record(a, AUDIT_TRUSTED_APP, &t, AUDIT_RES_SUCCESS, NULL);
+        audit_fields_login(&t, who, port, &stamp);
+        k = kernel_record_from(a, AUDIT_TRUSTED_APP, &t, AUDIT_RES_SUCCESS, address, NULL);
         return r < 0 ? r : k;
 }
 

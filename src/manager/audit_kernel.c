@@ -92,7 +92,8 @@ static int read_ack(int fd, uint32_t seq) {
         }
 }
 
-static int send_record(struct audit_kernel *k, int type, const char *fields, enum audit_res res) {
+static int send_record(struct audit_kernel *k, int type, const char *fields, enum audit_res res,
+                       const char *address) {
         static const char *const words[] = {
                 [AUDIT_RES_FAILED] = "failed",
                 [AUDIT_RES_SUCCESS] = "success",
@@ -107,8 +108,8 @@ static int send_record(struct audit_kernel *k, int type, const char *fields, enu
         text_init(&t, m.text, sizeof(m.text));
         text_add(&t, fields, strlen(fields));
         text_add(&t, k->exe, strlen(k->exe));
-        /* Host, address and terminal are not ours. */
-        text_addf(&t, " hostname=? addr=? terminal=? res=%s", words[res]);
+        /* Host and terminal are not ours. */
+        text_addf(&t, " hostname=? addr=%s terminal=? res=%s", address ? address : "?", words[res]);
         if (t.bad)
                 return -EMSGSIZE;
         m.head = (struct nlmsghdr){
@@ -123,13 +124,14 @@ static int send_record(struct audit_kernel *k, int type, const char *fields, enu
         return read_ack(k->fd, k->seq);
 }
 
-int audit_kernel_send(struct audit_kernel *k, int type, const char *fields, enum audit_res res) {
+int audit_kernel_send(struct audit_kernel *k, int type, const char *fields, enum audit_res res,
+                      const char *address) {
         bool before = strcmp(k->state, "acknowledged") == 0 || strcmp(k->state, "failing") == 0;
         int r;
 
         if (k->fd < 0)
                 return -ENOTCONN;
-        r = send_record(k, type, fields, res);
+        r = send_record(k, type, fields, res, address);
         if (r == 0) {
                 k->state = "acknowledged";
                 k->why[0] = 0;

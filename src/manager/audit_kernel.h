@@ -32,11 +32,13 @@ void audit_kernel_done(struct audit_kernel *k);
 void audit_kernel_no_capability(struct audit_kernel *k);
 
 /*
- * Sends one record of @type (AUDIT_USER_CMD, AUDIT_TRUSTED_APP) with @fields, "name=value …". 0: the
+ * Sends one record of @type (AUDIT_USER_CMD, AUDIT_TRUSTED_APP) with @fields, "name=value …", and with @address, a word,
+ * or NULL where there is none, in the field addr= that every record has. 0: the
  * kernel acknowledged it. -errno otherwise: the kernel's answer, or why there is none (-ETIMEDOUT after a second);
  * -ENOTCONN without a socket. k->state and k->why follow.
  */
-int audit_kernel_send(struct audit_kernel *k, int type, const char *fields, enum audit_res res);
+int audit_kernel_send(struct audit_kernel *k, int type, const char *fields, enum audit_res res,
+                      const char *address);
 
 /* Appends " @name=VALUE" with @value[0..len) encoded as auditd's own fields are: quoted, or as hex
  * digits where it has blanks, control characters, quotes or bytes above 0x7e. */

@@ -280,12 +280,11 @@ void audit_fields_session(struct text *t, const struct audit_session *s,
         audit_fields_stamp(t, stamp);
 }
 
-void audit_fields_login(struct text *t, const struct audit_caller *who, const char *address,
-                        uint16_t port, const struct trail_stamp *stamp) {
+void audit_fields_login(struct text *t, const struct audit_caller *who, uint16_t port,
+                        const struct trail_stamp *stamp) {
         fields_who(t, "ssh-login", who);
         fields_key(t, who);
-        /* Bare, as auditd's own: before the one that every record ends with, which says "?". */
-        text_addf(t, " addr=%s port=%u", address, port);
+        text_addf(t, " port=%u", port);
         audit_fields_stamp(t, stamp);
 }
 

@@ -46,8 +46,8 @@ void audit_fields_scrub_failed(struct text *t, const char *container_id, const c
                                const struct scrubbed *s, const struct trail_stamp *stamp);
 void audit_fields_session(struct text *t, const struct audit_session *s,
                           const struct audit_session_event *e, const struct trail_stamp *stamp);
-void audit_fields_login(struct text *t, const struct audit_caller *who, const char *address,
-                        uint16_t port, const struct trail_stamp *stamp);
+void audit_fields_login(struct text *t, const struct audit_caller *who, uint16_t port,
+                        const struct trail_stamp *stamp);
 void audit_fields_suppressed(struct text *t, uid_t uid, uint64_t requests, uint64_t duration_ms,
                              const struct trail_stamp *stamp);
 void audit_fields_stamp(struct text *t, const struct trail_stamp *stamp);

@@ -303,6 +303,30 @@ static void test_other_events(void **state) {
         has("\"session\":\"work\",\"reason\":\"lost\",\"closed_by\":null");
 }
 
+#define FP "SHA256:abcdefghijklmnopqrstuvwxyzABCDEFGHIJKL+/123"
+
+/* What the holders of ssh keys do, and sessions that are stopped. */
+static void test_keys(void **state) {
+        (void)state;
+        serial = 0;
+        put("TRUSTED_APP", HEAD "op=ssh-login " WHO " fp=\"" FP "\" port=40022" STAMP
+                                " exe=\"/m\" hostname=? addr=2001:db8::7 terminal=? res=success'");
+        put("TRUSTED_APP", HEAD "op=session-stop " WHO " session=\"work\" fp=\"" FP
+                                "\" processes=3 by=0" STAMP TAIL "success'");
+        put("TRUSTED_APP",
+            HEAD "op=session-start " WHO " session=\"work\" fp=\"" FP "\" by=?" STAMP TAIL "success'");
+        put("TRUSTED_APP", HEAD "op=session-open " WHO " session=\"other\"" STAMP TAIL "success'");
+        assert_int_equal(review(NULL), 0);
+        has("ssh login of " FP " from 2001:db8::7 port 40022\n");
+        has(" session-stop         -  session work stopped by uid 0, 3 processes ended\n");
+        has(" session-start        -  session work started\n");
+        assert_int_equal(REVIEW((char[]){ "--key" }, (char[]){ FP }, (char[]){ "--json" }), 0);
+        assert_int_equal(out_lines(), 3);
+        has("{\"event\":\"login\",\"op\":\"ssh-login\",");
+        has("\"key\":\"" FP "\",\"address\":\"2001:db8::7\",\"port\":40022");
+        has("\"stopped_by\":\"0\",\"processes\":3");
+}
+
 static void test_times(void **state) {
         (void)state;
         serial = 0;
@@ -406,8 +430,9 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(test_joined),       TEST(test_said_twice),  TEST(test_forged),
                 TEST(test_hostile),      TEST(test_cut_command), TEST(test_width),
-                TEST(test_other_events), TEST(test_times),       TEST(test_summary),
-                TEST(test_rubbish),      TEST(test_usage),       TEST(test_no_log),
+                TEST(test_other_events), TEST(test_keys),        TEST(test_times),
+                TEST(test_summary),      TEST(test_rubbish),     TEST(test_usage),
+                TEST(test_no_log),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

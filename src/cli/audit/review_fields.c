@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum form { WORD, ID, NUMBER32, NUMBER64, CODE, TEXT, EXE, SEQ };
+enum form { WORD, ID, NUMBER32, NUMBER64, CODE, TEXT, EXE, SEQ, ADDRESS };
 
 struct row {
         const char *name;
@@ -26,6 +26,10 @@ static const struct row rows[] = {
         AT(ID, "cid", cid),
         AT(TEXT, "profile", profile),
         AT(TEXT, "session", session),
+        AT(TEXT, "fp", fp),
+        AT(ADDRESS, "addr", address),
+        AT(NUMBER32, "port", port),
+        AT(NUMBER64, "processes", processes),
         AT(WORD, "pool", pool),
         AT(TEXT, "cmd", command),
         AT(NUMBER64, "cmd_len", command_len),
@@ -58,6 +62,8 @@ static const struct {
         { "exec-end", REVIEW_EXEC_END },         { "exec-rejected", REVIEW_EXEC_REJECTED },
         { "scrub-failed", REVIEW_SCRUB_FAILED }, { "exec-suppressed", REVIEW_EXEC_SUPPRESSED },
         { "session-open", REVIEW_SESSION_OPEN }, { "session-close", REVIEW_SESSION_CLOSE },
+        { "session-stop", REVIEW_SESSION_STOP }, { "session-start", REVIEW_SESSION_START },
+        { "ssh-login", REVIEW_SSH_LOGIN },
 };
 
 static bool number(const char *s, uint64_t max, uint64_t *ret) {
@@ -96,6 +102,12 @@ static bool copy(char *to, size_t size, const char *s, size_t len, const char *a
 static bool word(char *to, size_t size, const char *s) {
         return copy(to, size, s, strlen(s),
                     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-?");
+}
+
+/* Of a network, or "UNKNOWN", as sshd has it. */
+static bool address(char *to, size_t size, const char *s) {
+        return copy(to, size, s, strlen(s),
+                    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.:%_-?");
 }
 
 /* Hex digits between quotes or bare, or "?". */
@@ -181,6 +193,8 @@ static bool put(struct review_fields *f, const struct row *row, const char *valu
                 return strcmp(value, "?") == 0 || number(value, UINT64_MAX, to);
         case TEXT:
                 return text(f->arena, value, to);
+        case ADDRESS:
+                return address(to, row->size, value);
         case EXE:
                 return text(f->arena, value, f->exe);
         }
@@ -219,7 +233,11 @@ bool review_fields_complete(const struct review_record *r) {
         case REVIEW_EXEC_SUPPRESSED:
                 return r->uid != REVIEW_NO_ID && r->stamped;
         case REVIEW_SESSION_OPEN:
+        case REVIEW_SESSION_STOP:
+        case REVIEW_SESSION_START:
                 return r->uid != REVIEW_NO_ID && r->session.p && r->stamped;
+        case REVIEW_SSH_LOGIN:
+                return r->uid != REVIEW_NO_ID && r->fp.p && r->stamped;
         case REVIEW_SESSION_CLOSE:
                 return r->uid != REVIEW_NO_ID && r->session.p && r->reason[0] && r->stamped;
         case REVIEW_SCRUB_FAILED:

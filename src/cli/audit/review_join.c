@@ -75,7 +75,7 @@ static void keep(uint8_t **to, struct review_bytes *b) {
 }
 
 static int add(struct review_join *j, const struct review_record *r) {
-        size_t len = r->profile.len + r->session.len + r->command.len;
+        size_t len = r->profile.len + r->session.len + r->fp.len + r->command.len;
         struct open_exec *x = malloc(sizeof(*x) + len), **p;
         uint8_t *to;
 
@@ -87,6 +87,7 @@ static int add(struct review_join *j, const struct review_record *r) {
         to = x->text;
         keep(&to, &x->record.profile);
         keep(&to, &x->record.session);
+        keep(&to, &x->record.fp);
         keep(&to, &x->record.command);
         p = find(j, r->exec);
         if (*p) { /* an id is never given twice; if it is, the newer start counts */
@@ -141,7 +142,11 @@ static enum review_kind kind_of(enum review_op op) {
                 return REVIEW_REFUSED;
         case REVIEW_EXEC_SUPPRESSED:
                 return REVIEW_SUPPRESSED;
+        case REVIEW_SSH_LOGIN:
+                return REVIEW_LOGIN;
         case REVIEW_SESSION_OPEN:
+        case REVIEW_SESSION_STOP:
+        case REVIEW_SESSION_START:
         case REVIEW_SESSION_CLOSE:
                 return REVIEW_SESSION;
         case REVIEW_SCRUB_FAILED:

@@ -14,7 +14,8 @@ enum review_kind {
         REVIEW_EXEC,
         REVIEW_REFUSED,
         REVIEW_SUPPRESSED,
-        REVIEW_SESSION, /* one was opened or closed */
+        REVIEW_SESSION, /* one was opened, stopped, started or closed */
+        REVIEW_LOGIN,   /* by the ssh gateway */
         REVIEW_UNCLEAN, /* a sandbox that could not be proved clean */
         REVIEW_POOL,    /* start and stop of pool and trail */
         REVIEW_GRANT,   /* a use of the helper */

@@ -25,12 +25,16 @@ enum review_op {
         REVIEW_SCRUB_FAILED,
         REVIEW_EXEC_SUPPRESSED,
         REVIEW_SESSION_OPEN,
+        REVIEW_SESSION_STOP,
+        REVIEW_SESSION_START,
         REVIEW_SESSION_CLOSE,
+        REVIEW_SSH_LOGIN,
         REVIEW_HELPER /* any record of hermes-docker-enable */
 };
 
 #define REVIEW_NO_ID UINT32_MAX /* of uid and loginuid: none, or unset */
 #define REVIEW_WORD 32
+#define REVIEW_ADDRESS 72
 #define REVIEW_HASH 64
 
 /* Decoded text of somebody else's: any bytes. */
@@ -49,12 +53,15 @@ struct review_record {
         uint32_t uid, loginuid, pid; /* of the caller */
         char user[REVIEW_WORD];      /* the name that auditd wrote behind the record, or "" */
         struct review_bytes profile, session, command, place, account, group;
+        struct review_bytes fp;       /* of the ssh key whose holder it is of */
+        char address[REVIEW_ADDRESS]; /* where an ssh login came from; "?" elsewhere */
         char pool[REVIEW_WORD], cause[REVIEW_WORD], reason[REVIEW_WORD], check[REVIEW_WORD];
-        char by[REVIEW_WORD]; /* the uid that closed a session; "?": nobody asked for it */
+        char by[REVIEW_WORD]; /* the uid that closed, stopped or started a session; "?": nobody asked for it */
         int rc;               /* -1: none, or not known */
         uint64_t command_len; /* of the whole command; 0: ->command is all of it */
         char sha256[REVIEW_HASH + 1];
-        uint64_t bytes, requests, ms, containers;
+        uint64_t bytes, requests, ms, containers, processes;
+        uint32_t port;
 
         bool stamped; /* it has seq= and hash= */
         uint64_t seq; /* 0: no line could be written, or (trail-open) there is none yet */

@@ -21,6 +21,7 @@ const char review_help[] =
         "                        2026-11-29T18:00:00Z, 18:00, today, yesterday, -2h, '2h ago', @1795997806\n"
         "  --user U              of this caller, by name or uid\n"
         "  --session S           in this session\n"
+        "  --key FINGERPRINT     of the holder of this ssh key, as ssh-keygen -l prints it\n"
         "  --exec ID             this exec alone\n"
         "  --failed              what did not end with 0, was refused, or has an unknown end\n"
         "  --summary             for each day and user: commands, failures, refusals\n"
@@ -76,6 +77,7 @@ enum {
         UNTIL,
         USER,
         SESSION,
+        KEY,
         EXEC,
         FAILED,
         JSON,
@@ -93,6 +95,7 @@ static const struct option options[] = {
         { "until", required_argument, NULL, UNTIL },
         { "user", required_argument, NULL, USER },
         { "session", required_argument, NULL, SESSION },
+        { "key", required_argument, NULL, KEY },
         { "exec", required_argument, NULL, EXEC },
         { "failed", no_argument, NULL, FAILED },
         { "json", no_argument, NULL, JSON },
@@ -122,6 +125,9 @@ static int take(struct review_options *o, int c, const char *value, int64_t now_
                 return 0;
         case SESSION:
                 o->session = value;
+                return 0;
+        case KEY:
+                o->key = value;
                 return 0;
         case EXEC:
                 o->exec = value;
@@ -159,7 +165,7 @@ static int take(struct review_options *o, int c, const char *value, int64_t now_
 }
 
 static int conflicts(const struct review_options *o, struct errmsg *e) {
-        if (o->verify && (o->summary || o->failed || o->has_user || o->session || o->exec))
+        if (o->verify && (o->summary || o->failed || o->has_user || o->session || o->key || o->exec))
                 return errmsg_set(e, -EINVAL,
                                   "--verify looks at whole trails: it goes with --json, --since, "
                                   "--until, --log and --trail alone");
@@ -195,6 +201,10 @@ void review_options_done(struct review_options *o) {
         o->logs = NULL;
 }
 
+static bool is_text(const struct review_bytes *b, const char *text) {
+        return b->len > 0 && b->len == strlen(text) && memcmp(b->p, text, b->len) == 0;
+}
+
 bool review_options_match(const struct review_options *o, const struct review_event *e) {
         const struct review_record *r = &e->record;
         int64_t begin = e->begin_ms >= 0 ? e->begin_ms : e->end_ms;
@@ -204,8 +214,7 @@ bool review_options_match(const struct review_options *o, const struct review_ev
                 return false;
         if (o->has_user && r->uid != o->user)
                 return false;
-        if (o->session && (r->session.len == 0 || r->session.len != strlen(o->session) ||
-                           memcmp(r->session.p, o->session, r->session.len) != 0))
+        if ((o->session && !is_text(&r->session, o->session)) || (o->key && !is_text(&r->fp, o->key)))
                 return false;
         if (o->exec && strcmp(r->exec, o->exec) != 0)
                 return false;

@@ -13,7 +13,7 @@ struct review_options {
         int64_t since_ms, until_ms; /* INT64_MIN, INT64_MAX: no bound */
         bool has_user;
         uint32_t user;
-        const char *session, *exec; /* NULL: any */
+        const char *session, *key, *exec; /* NULL: any */
         bool failed, json, verify, summary, full, help;
         const char **logs; /* n_logs of them, in the order given; the array is free()d by done */
         size_t n_logs;

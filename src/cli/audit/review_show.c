@@ -67,6 +67,19 @@ static void shown_column(struct text *t, const void *p, size_t len, unsigned wid
         column(t, buf[0] ? buf : "-", width);
 }
 
+static const char *session_word(const struct review_record *r) {
+        switch (r->op) {
+        case REVIEW_SESSION_OPEN:
+                return "opened";
+        case REVIEW_SESSION_STOP:
+                return "stopped";
+        case REVIEW_SESSION_START:
+                return "started";
+        default:
+                return "closed";
+        }
+}
+
 static void how(const struct review_event *e, char *buf, size_t cap) {
         const struct review_record *r = &e->record;
 
@@ -88,7 +101,10 @@ static void how(const struct review_event *e, char *buf, size_t cap) {
                 snprintf(buf, cap, "suppressed");
                 break;
         case REVIEW_SESSION:
-                snprintf(buf, cap, "%s", r->op == REVIEW_SESSION_OPEN ? "opened" : r->reason);
+                if (r->op == REVIEW_SESSION_CLOSE)
+                        snprintf(buf, cap, "%s", r->reason);
+                else
+                        snprintf(buf, cap, "%s", r->op == REVIEW_SESSION_OPEN ? "opened" : r->op_word);
                 break;
         case REVIEW_UNCLEAN:
                 snprintf(buf, cap, "not clean");
@@ -144,9 +160,16 @@ static void what(struct text *t, const struct review_event *e) {
         case REVIEW_SESSION:
                 text_addf(t, "session ");
                 show_bytes(t, &r->session);
-                text_addf(t, r->op == REVIEW_SESSION_OPEN ? " opened" : " closed");
+                text_addf(t, " %s", session_word(r));
                 if (r->by[0] && r->by[0] != '?')
                         text_addf(t, " by uid %s", r->by);
+                if (r->op == REVIEW_SESSION_STOP)
+                        text_addf(t, ", %" PRIu64 " processes ended", r->processes);
+                break;
+        case REVIEW_LOGIN:
+                text_addf(t, "ssh login of ");
+                show_bytes(t, &r->fp);
+                text_addf(t, " from %s port %u", r->address, (unsigned)r->port);
                 break;
         case REVIEW_UNCLEAN:
                 text_addf(t, "check %s", r->check);
@@ -271,6 +294,7 @@ static const char *event_word(const struct review_event *e) {
                 [REVIEW_REFUSED] = "refused",
                 [REVIEW_SUPPRESSED] = "suppressed",
                 [REVIEW_SESSION] = "session",
+                [REVIEW_LOGIN] = "login",
                 [REVIEW_UNCLEAN] = "unclean",
                 [REVIEW_POOL] = "pool",
                 [REVIEW_GRANT] = "helper",
@@ -278,6 +302,12 @@ static const char *event_word(const struct review_event *e) {
         };
 
         return words[e->kind];
+}
+
+/* Only where an ssh key's holder has asked. */
+static void put_key(struct jsonw *j, const struct review_record *r) {
+        if (r->fp.p)
+                key_bytes(j, "key", &r->fp);
 }
 
 static void put_exec(struct jsonw *j, const struct review_event *e) {
@@ -289,6 +319,7 @@ static void put_exec(struct jsonw *j, const struct review_event *e) {
         key_str(j, "sandbox", r->cid);
         key_bytes(j, "profile", &r->profile);
         key_bytes(j, "session", &r->session);
+        put_key(j, r);
         put_command(j, r);
         if (e->kind == REVIEW_REFUSED) {
                 key_str(j, "reason", r->reason);
@@ -323,8 +354,20 @@ static void put_rest(struct jsonw *j, const struct review_event *e) {
                 key_str(j, "sandbox", r->cid);
                 key_bytes(j, "profile", &r->profile);
                 key_bytes(j, "session", &r->session);
+                put_key(j, r);
                 key_str(j, "reason", r->reason);
-                key_str(j, "closed_by", r->by);
+                key_str(j,
+                        r->op == REVIEW_SESSION_STOP    ? "stopped_by"
+                        : r->op == REVIEW_SESSION_START ? "started_by"
+                                                        : "closed_by",
+                        r->by);
+                jsonw_key_uint(j, "processes", r->op == REVIEW_SESSION_STOP, r->processes);
+                break;
+        case REVIEW_LOGIN:
+                jsonw_key_uint(j, "pid", r->pid > 0, r->pid);
+                put_key(j, r);
+                key_str(j, "address", r->address);
+                jsonw_key_uint(j, "port", true, r->port);
                 break;
         case REVIEW_UNCLEAN:
                 key_str(j, "exec_id", r->exec);
