@@ -1,0 +1,340 @@
+#!/bin/bash
+# The docker shim against the real engine: every subcommand, every kind of decision about a flag, and the exact words
+# in which docker's callers look for what has happened.
+# shellcheck disable=SC2016 # what stands in single quotes is for the shell in the sandbox, or a template
+# shellcheck disable=SC2317 # the cases are called by it_case
+. "${0%/*}/../lib/it.sh"
+# shellcheck source=tests/lib/caller.sh
+. "${0%/*}/../lib/caller.sh"
+
+FILES=$HST_DIR/files
+install -d -m 0755 "$FILES"
+install -d -m 0755 -o "$CALLER" -g "$CALLER" "$FILES/mine"
+
+it_config <<END
+pool:
+  size: 1
+  max_sandboxes: 6
+profiles:
+  hermes:
+    image: $HST_IMAGE
+    size: 1
+    memory_limit: 256m
+    pids_limit: 128
+    user: "0:0"
+    users: ["1000:1000"]
+    capabilities: [CHOWN, DAC_OVERRIDE, FOWNER]
+    reuse: replace
+    home: /root
+    workdir: /workspace
+    tmpfs: { "/tmp": 32m, "/workspace": 32m, "/root": 16m, "/home/sandbox": 0 }
+    shm_size: 16m
+    session_ttl_max: 30d
+    limits: { command_bytes: 2m, timeout: 0, timeout_max: 0 }
+allowed_file_paths:
+  - $FILES
+END
+it_start
+
+dk_env() { as "$CALLER" env HERMES_SANDBOX_SOCKET="$HST_DIR/run/pool.sock" "$@"; }
+dk() { dk_env "$HST_RUN/bin/docker" "$@"; }
+
+# ends CODE ARGUMENT…: with that status; what it wrote is in OUT and ERR.
+ends() {
+	local code=$1 rc=0
+	shift
+	dk "$@" >"$HST_DIR/out" 2>"$HST_DIR/err" </dev/null || rc=$?
+	OUT=$(cat "$HST_DIR/out") ERR=$(cat "$HST_DIR/err")
+	[ "$rc" -eq "$code" ] || fail "status $rc, expected $code: docker $*: $OUT $ERR"
+}
+
+# says ERR CODE ARGUMENT…: exactly that on stderr, and nothing on stdout.
+says() {
+	local err=$1
+	shift
+	ends "$@"
+	expect_eq "$err ()" "$ERR ($OUT)"
+}
+
+opens() {
+	ends 0 run "$@"
+	expect_match '^[0-9a-f]{64}$' "$OUT"
+	expect_eq 65 "$(wc -c <"$HST_DIR/out")"
+}
+
+whole_life() {
+	local id
+	opens -d --init --name hermes-11111111 --label hermes-agent=1 -l hermes-task-id=default \
+		--label=hermes-profile=p -w /workspace --cap-drop ALL --cap-add DAC_OVERRIDE --cap-add chown \
+		--cap-add CAP_FOWNER --security-opt no-new-privileges --tmpfs /tmp:rw,nosuid,size=32m \
+		--tmpfs /workspace:rw,exec,size=32m --cpus 1.0 --memory 256m --pids-limit 128 --network=none \
+		"$HST_IMAGE" sleep infinity
+	id=$OUT
+	expect_eq "" "$ERR"
+	ends 0 ps -a --filter label=hermes-agent=1 -f label=hermes-task-id=default --filter label=hermes-profile=p \
+		--format '{{.ID}}\t{{.State}}\t{{.Label "hermes-egress"}}'
+	expect_eq "${id:0:12}"$'\trunning\t' "$OUT"
+	ends 0 ps --format "{{.Names}}"$'\t'"{{.Image}}"
+	expect_eq "hermes-11111111"$'\t'"$HST_IMAGE" "$OUT"
+	ends 0 ps -aq --no-trunc
+	expect_eq "$id" "$OUT"
+	ends 0 ps
+	expect_match $'^CONTAINER ID   IMAGE                  COMMAND            CREATED +STATUS +PORTS +NAMES\n'"${id:0:12}   $HST_IMAGE   \"sleep infinity\"   [^\n]* ago +Up [^\n]*hermes-11111111\$" "$OUT"
+	ends 0 inspect --format '{{.State.FinishedAt}} {{.State.Status}} {{.State.Running}} {{.HostConfig.NetworkMode}} {{.Name}} {{.Id}} {{index .Config.Labels "hermes-agent"}}' "${id:0:12}"
+	expect_eq "0001-01-01T00:00:00Z running true none /hermes-11111111 $id 1" "$OUT"
+	ends 0 exec "$id" bash -c 'id -u; pwd; echo $HOME; echo kept >/tmp/file; exit 0'
+	expect_eq "0 /workspace /root" "$(xargs <<<"$OUT")"
+	ends 0 stop -t 1 "$id"
+	expect_eq "$id" "$OUT"
+	says "Error response from daemon: Container $id is not running" 1 exec "$id" true
+	ends 0 ps --filter label=hermes-agent=1 --format '{{.ID}}'
+	expect_eq "" "$OUT"
+	ends 0 ps --filter status=exited --format '{{.ID}} {{.State}} {{.Status}}'
+	expect_match "^${id:0:12} exited Exited \(0\) [^\n]* ago\$" "$OUT"
+	ends 0 inspect --format '{{.State.FinishedAt}}' "$id"
+	[ "$(date -d "$OUT" +%s)" -gt $(($(date +%s) - 60)) ] || fail "finished at $OUT"
+	ends 0 start hermes-11111111
+	expect_eq hermes-11111111 "$OUT"
+	ends 0 exec "${id:0:8}" cat /tmp/file
+	expect_eq kept "$OUT"
+	says "Error response from daemon: You cannot remove a running container $id. Stop the container before attempting removal or force remove" \
+		1 rm "$id"
+	ends 0 rm -f "$id"
+	expect_eq "$id" "$OUT"
+	says "Error response from daemon: No such container: $id" 1 exec "$id" true
+	says "Error response from daemon: No such container: $id" 0 rm -f "$id"
+}
+it_case "a session from run -d to rm, in docker's words" whole_life
+
+nothing_there() {
+	says 'Error response from daemon: No such container: nosuch' 1 exec nosuch true
+	says 'Error response from daemon: No such container: nosuch' 1 stop -t 1 nosuch
+	says 'Error response from daemon: No such container: nosuch' 1 rm nosuch
+	says $'Error response from daemon: No such container: nosuch\nError: failed to start containers: nosuch' 1 start nosuch
+	ends 1 inspect nosuch
+	expect_eq '[] Error: No such object: nosuch' "$OUT $ERR"
+	ends 1 image inspect nosuch:1 --format '{{json .Config.Entrypoint}}'
+	expect_eq 'Error: No such image: nosuch:1' "$ERR"
+	says "docker: 'logs' is not a docker command of hermes-sandbox: see docker --help" 1 logs x
+}
+it_case "what is not there is told as docker tells it" nothing_there
+
+the_host() {
+	ends 0 version
+	expect_match 'Server: hermes-sandbox' "$OUT"
+	ends 0 info --format '{{.Driver}}'
+	expect_eq hermes-sandbox "$OUT"
+	ends 0 info
+	expect_match "Image: $HST_IMAGE" "$OUT"
+	ends 0 image inspect "$HST_IMAGE" --format '{{json .Config.Entrypoint}}'
+	expect_eq null "$OUT"
+	ends 0 inspect --type image "$HST_IMAGE"
+	expect_eq "$HST_IMAGE" "$(jq -r '.[0].RepoTags[0]' <<<"$OUT")"
+	ends 0 images -q
+	expect_match '^[0-9a-f]{12}' "$OUT"
+	ends 0 pull "$HST_IMAGE"
+	ends 1 create --storage-opt size=1m hello-world
+	expect_match '^docker: create: --storage-opt: refused: no disk quota' "$ERR"
+	as "$STRANGER" env HERMES_SANDBOX_SOCKET="$HST_DIR/run/pool.sock" "$HST_RUN/bin/docker" version \
+		>"$HST_DIR/out" 2>"$HST_DIR/err" && fail "a stranger has a version"
+	expect_match 'is not in group hermes-sandbox' "$(cat "$HST_DIR/err")"
+	HERMES_SANDBOX_SOCKET=$HST_DIR/nosuch.sock "$HST_RUN/bin/docker" version 2>"$HST_DIR/err" && fail "no manager"
+	expect_match '^docker: no manager at .*: start it with' "$(cat "$HST_DIR/err")"
+	dk_env HERMES_SANDBOX_PROFILE=nosuch "$HST_RUN/bin/docker" version 2>"$HST_DIR/err" && fail "no profile"
+	expect_match 'profile "nosuch" is not in the config' "$(cat "$HST_DIR/err")"
+}
+it_case "version, info, images and pull; who cannot use it is told why" the_host
+
+commands() {
+	opens -d --name work -e SET=1 "$HST_IMAGE"
+	ends 7 exec work sh -c 'exit 7'
+	ends 0 exec -e A=1 -eB=2 -e=C=3 -e NOT_SET -w /tmp work sh -c 'echo "$SET $A $B $C ${NOT_SET-unset} $PWD"'
+	expect_eq '1 1 2 3 unset /tmp' "$OUT"
+	expect_eq 'bin' "$(printf 'bin' | dk exec -i work cat)"
+	expect_eq $'a\nb' "$(printf 'a\nb' | dk exec -i=true --tty=false work cat)"
+	ends 0 exec -u 1000:1000 work id -u
+	expect_eq 1000 "$OUT"
+	ends 0 exec --user root work id -u
+	expect_eq 0 "$OUT"
+	ends 1 exec -u 4242 work id
+	expect_match 'users' "$ERR"
+	says 'OCI runtime exec failed: exec failed: unable to start container process: exec: "nosuchprog": executable file not found in $PATH: unknown' \
+		127 exec work nosuchprog
+	says 'OCI runtime exec failed: exec failed: unable to start container process: exec: "/etc/passwd": permission denied: unknown' \
+		126 exec work /etc/passwd
+	ends 126 exec -w /nosuch work true || ends 127 exec -w /nosuch work true
+	expect_match 'chdir to cwd \("/nosuch"\)' "$ERR"
+	ends 137 exec work sh -c 'kill -9 $$'
+	ends 125 exec --privileged work true
+	expect_match '^docker: exec: --privileged: refused' "$ERR"
+	# It ends with its shell, whatever holds stdout.
+	local begin
+	begin=$(now_ms)
+	expect_eq x "$(dk exec work sh -c 'sleep 7801 & echo x')"
+	[ $(($(now_ms) - begin)) -lt 3000 ] || fail "it waited for what was left behind"
+	ends 0 exec -d work sh -c 'echo later >/tmp/later; exec sleep 7802'
+	expect_eq "" "$OUT$ERR"
+	wait_for 10 running sleep 7802 || fail "exec -d did not start it"
+	ends 0 rm -f work
+	wait_for 10 none_left 7801 7802 || fail "rm -f left processes"
+}
+it_case "exec: streams, environment, users, ends" commands
+
+killed() {
+	local pid
+	opens -d --name work "$HST_IMAGE" tail -f /dev/null
+	dk_env "$HST_RUN/bin/docker" exec work sh -c 'sleep 7803 & sleep 7804' >/dev/null 2>&1 </dev/null &
+	pid=$!
+	wait_for 10 sleeps 7803 7804 || fail "it does not run"
+	kill -KILL "$pid"
+	wait_for 10 none_left 7803 7804 || fail "its tree lives on"
+	ends 0 rm -f work
+}
+it_case "a killed exec takes its tree along" killed
+
+one_command() {
+	local n
+	ends 5 run --rm "$HST_IMAGE" sh -c 'echo out; echo err >&2; exit 5'
+	expect_eq 'out err' "$OUT $ERR"
+	ends 0 run --rm --cpus 0.5 --memory 64m --pids-limit 32 "$HST_IMAGE" sleep 0
+	expect_eq '' "$OUT$ERR"
+	expect_eq 'in' "$(printf in | dk run --rm -i --memory 128m -e K=V "$HST_IMAGE" cat)"
+	ends 0 ps -aq
+	expect_eq "" "$OUT"
+	# A signal goes to the command, and the session is closed all the same.
+	dk_env "$HST_RUN/bin/docker" run --rm --name one "$HST_IMAGE" sleep 7805 >/dev/null 2>&1 </dev/null &
+	n=$!
+	wait_for 20 running sleep 7805 || fail "it does not run"
+	kill -TERM "$n"
+	expect_rc 143 wait "$n"
+	ends 0 ps -aq
+	expect_eq "" "$OUT"
+	ends 125 run "$HST_IMAGE" true
+	expect_match '^docker: run without -d and without --rm' "$ERR"
+	ends 125 run -d "$HST_IMAGE" make
+	expect_match '^docker: run -d opens a session' "$ERR"
+	ends 125 run --rm other:1 true
+	expect_match "^docker: image other:1 is not that of profile \"hermes\", which has \"$HST_IMAGE\"" "$ERR"
+}
+it_case "run --rm: one command, warm or narrowed, and nothing is left of it" one_command
+
+names() {
+	local id
+	opens -d --name same "$HST_IMAGE"
+	id=$OUT
+	ends 125 run -d --name same "$HST_IMAGE"
+	expect_eq "docker: Error response from daemon: Conflict. The container name \"/same\" is already in use by container \"$id\". You have to remove (or rename) that container to be able to reuse that name.
+See 'docker run --help'." "$ERR"
+	ends 125 run -d --name 'a b' "$HST_IMAGE"
+	expect_match 'Invalid container name \(a b\), only \[a-zA-Z0-9\]\[a-zA-Z0-9_\.-\] are allowed\.' "$ERR"
+	ends 0 rm -f same
+}
+it_case "names are one container's" names
+
+# refused PATTERN FLAGS…
+refused() {
+	local pattern=$1
+	shift
+	ends 125 run -d "$@" "$HST_IMAGE"
+	expect_match "^docker: $pattern" "$ERR"
+	expect_eq "1 ()" "$(wc -l <"$HST_DIR/err") ($OUT)"
+}
+
+refusals() {
+	refused '--privileged: refused: nothing allows it' --privileged
+	refused '--pid host: refused' --pid host
+	refused '--ipc host: refused' --ipc=host
+	refused '--uts host: refused' --uts host
+	refused '--userns host: refused' --userns host
+	refused '--cgroupns host: refused' --cgroupns host
+	refused '--network host: refused' --network host
+	refused '--network bridge: refused: .*network' --net bridge
+	refused '--device /dev/kvm: refused' --device /dev/kvm
+	refused '--gpus all: refused' --gpus=all
+	refused '--cap-add SYS_ADMIN: refused: .*capabilities' --cap-add SYS_ADMIN
+	refused '--cap-add FSETID: refused: profile "hermes" does not have it: add it to capabilities' --cap-add FSETID
+	refused '--security-opt seccomp=unconfined: refused' --security-opt seccomp=unconfined
+	refused '--volume /var/run/docker.sock:/s: refused' -v /var/run/docker.sock:/s
+	refused '--volume data:/data: refused: there are no volumes' -v data:/data
+	refused '--volume: ?/nosuch.*No such file|--volume /nosuch' -v /nosuch:/x
+	refused '--tmpfs /opt: refused: .*tmpfs' --tmpfs /opt:size=1m
+	refused '--publish 80:80: refused' -p 80:80
+	refused '--runtime runsc: refused: .*runtime' --runtime runsc
+	refused '--entrypoint sh: refused' --entrypoint sh
+	says $'unknown flag: --nosuch\nSee \'docker run --help\'.' 125 run --nosuch "$HST_IMAGE"
+	says $'unknown shorthand flag: \'x\' in -x\nSee \'docker run --help\'.' 125 run -dx "$HST_IMAGE"
+	says $'flag needs an argument: --name\nSee \'docker run --help\'.' 125 run --name
+	ends 0 ps -aq
+	expect_eq "" "$OUT"
+}
+it_case "refused flags: one line with the flag, and which key would allow it" refusals
+
+recorded() {
+	local flag
+	for flag in privileged pid ipc uts userns cgroupns network device gpus cap-add security-opt volume; do
+		audit_records --raw -m TRUSTED_APP -x "$HST_RUN/bin/hermes-sandboxd" >"$HST_DIR/records"
+		grep -q "docker --$flag" "$HST_DIR/log/sandbox-audit.log" || fail "the trail has no docker --$flag"
+	done
+	grep -q 'op=.*rejected\|rejected' "$HST_DIR/records" || fail "the kernel's trail has none of them"
+}
+it_case "those that ask for more than any sandbox gets are in the trails" recorded
+
+warnings() {
+	opens -d --name warned --memory 8g --cpus=64 --pids-limit 64 --pids-limit=-1 --shm-size 1g \
+		--tmpfs /workspace:rw,exec,size=10g --storage-opt size=1g --add-host host.docker.internal:host-gateway \
+		--cap-add SETUID --ulimit nofile=1 --restart no --init "$HST_IMAGE"
+	for flag in memory cpus pids-limit shm-size 'tmpfs /workspace' 'storage-opt size=1g' \
+		'add-host host.docker.internal:host-gateway' 'cap-add SETUID' 'ulimit nofile=1'; do
+		expect_match "WARNING: --$flag" "$ERR"
+	done
+	expect_eq 9 "$(grep -c '^WARNING: ' "$HST_DIR/err") "
+	expect_eq 9 "$(wc -l <"$HST_DIR/err")"
+	ends 0 exec warned true
+	expect_eq "" "$ERR"
+	ends 0 inspect -f '{{.HostConfig.Memory}} {{.HostConfig.PidsLimit}}' warned
+	expect_eq "$((256 << 20)) 128" "$OUT"
+	ends 0 rm -f warned
+}
+it_case "more than the profile: it holds, and a warning of run says so" warnings
+
+less() {
+	opens -d --name small --memory 128m --pids-limit 20 --cpus 0.5 --tmpfs /tmp:size=1m --user 1000:1000 "$HST_IMAGE"
+	expect_eq "" "$ERR"
+	ends 0 inspect -f '{{.HostConfig.Memory}} {{.HostConfig.PidsLimit}} {{.HostConfig.NanoCpus}} {{.Config.User}}' small
+	expect_eq "$((128 << 20)) 20 500000000 1000:1000" "$OUT"
+	ends 0 exec small sh -c 'id -u; df -k /tmp | tail -n 1'
+	expect_match $'^1000\ntmpfs +1024 ' "$OUT"
+	ends 0 rm -f small
+}
+it_case "less than the profile is what the sandbox has" less
+
+mounts() {
+	opens -d --name mounted -v "$FILES/mine:/data:z" --mount "type=bind,src=$FILES/mine,dst=/read,readonly" "$HST_IMAGE"
+	ends 0 exec mounted sh -c 'id -u; echo hello >/data/file'
+	expect_eq "$(id -u "$CALLER")" "$OUT"
+	expect_eq hello "$(cat "$FILES/mine/file")"
+	ends 2 exec mounted sh -c 'echo no >/read/file'
+	ends 0 rm -f mounted
+	refused 'session open|.*allowed_file_paths|.*not' -v "/etc:/host-etc"
+}
+it_case "host folders, as far as the administrator allows" mounts
+
+templates() {
+	opens -d --name t --label 'k=v w' --label x "$HST_IMAGE"
+	ends 0 ps --format '{{json .Labels}} {{.Labels}} {{ .Label "k" }}'
+	expect_eq '{"k":"v w","x":""} map[k:v w x:] v w' "$OUT"
+	ends 0 inspect t
+	expect_eq 'running /t v w 2' "$(jq -r '.[0] | "\(.State.Status) \(.Name) \(.Config.Labels.k) \(.Config.Cmd | length)"' <<<"$OUT")"
+	ends 0 inspect -f '{{json .State}}' t
+	expect_eq running "$(jq -r .Status <<<"$OUT")"
+	ends 0 inspect -f '{{.Image}}' t
+	expect_match '^sha256:' "$OUT"
+	ends 1 ps --format '{{.Nosuch}}'
+	expect_match '^template parsing error: <\.Nosuch>' "$ERR"
+	ends 1 inspect -f '{{range .Mounts}}x{{end}}' t
+	expect_match '^template parsing error' "$ERR"
+	ends 1 ps --filter health=x
+	expect_match "invalid filter 'health=x'" "$ERR"
+	ends 0 rm -f t
+}
+it_case "templates: the known ones, and a clear word about others" templates
