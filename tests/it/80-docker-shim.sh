@@ -39,6 +39,14 @@ it_start
 dk_env() { as "$CALLER" env HERMES_SANDBOX_SOCKET="$HST_DIR/run/pool.sock" "$@"; }
 dk() { dk_env "$HST_RUN/bin/docker" "$@"; }
 
+# dk_begin ARGUMENT…: in the background, its pid in DK_PID.
+dk_begin() {
+	setpriv --reuid "$CALLER" --regid "$CALLER" --init-groups --inh-caps=-all --bounding-set=-all --no-new-privs -- \
+		env -i --default-signal=INT,QUIT PATH=/usr/bin:/bin HERMES_SANDBOX_SOCKET="$HST_DIR/run/pool.sock" \
+		"$HST_RUN/bin/docker" "$@" >/dev/null 2>&1 </dev/null &
+	DK_PID=$!
+}
+
 # ends CODE ARGUMENT…: with that status; what it wrote is in OUT and ERR.
 ends() {
 	local code=$1 rc=0
@@ -79,7 +87,8 @@ whole_life() {
 	ends 0 ps -aq --no-trunc
 	expect_eq "$id" "$OUT"
 	ends 0 ps
-	expect_match $'^CONTAINER ID   IMAGE                  COMMAND            CREATED +STATUS +PORTS +NAMES\n'"${id:0:12}   $HST_IMAGE   \"sleep infinity\"   [^\n]* ago +Up [^\n]*hermes-11111111\$" "$OUT"
+	expect_match '^CONTAINER ID   IMAGE                  COMMAND            CREATED +STATUS +PORTS     NAMES$' "$(sed -n 1p <<<"$OUT")"
+	expect_match "^${id:0:12}   $HST_IMAGE   \"sleep infinity\"   [^\"]* ago +Up .* {13}hermes-11111111\$" "$(sed -n 2p <<<"$OUT")"
 	ends 0 inspect --format '{{.State.FinishedAt}} {{.State.Status}} {{.State.Running}} {{.HostConfig.NetworkMode}} {{.Name}} {{.Id}} {{index .Config.Labels "hermes-agent"}}' "${id:0:12}"
 	expect_eq "0001-01-01T00:00:00Z running true none /hermes-11111111 $id 1" "$OUT"
 	ends 0 exec "$id" bash -c 'id -u; pwd; echo $HOME; echo kept >/tmp/file; exit 0'
@@ -90,7 +99,7 @@ whole_life() {
 	ends 0 ps --filter label=hermes-agent=1 --format '{{.ID}}'
 	expect_eq "" "$OUT"
 	ends 0 ps --filter status=exited --format '{{.ID}} {{.State}} {{.Status}}'
-	expect_match "^${id:0:12} exited Exited \(0\) [^\n]* ago\$" "$OUT"
+	expect_match "^${id:0:12} exited Exited \(0\) .* ago\$" "$OUT"
 	ends 0 inspect --format '{{.State.FinishedAt}}' "$id"
 	[ "$(date -d "$OUT" +%s)" -gt $(($(date +%s) - 60)) ] || fail "finished at $OUT"
 	ends 0 start hermes-11111111
@@ -181,19 +190,16 @@ commands() {
 it_case "exec: streams, environment, users, ends" commands
 
 killed() {
-	local pid
 	opens -d --name work "$HST_IMAGE" tail -f /dev/null
-	dk_env "$HST_RUN/bin/docker" exec work sh -c 'sleep 7803 & sleep 7804' >/dev/null 2>&1 </dev/null &
-	pid=$!
+	dk_begin exec work sh -c 'sleep 7803 & sleep 7804'
 	wait_for 10 sleeps 7803 7804 || fail "it does not run"
-	kill -KILL "$pid"
+	kill -KILL "$DK_PID"
 	wait_for 10 none_left 7803 7804 || fail "its tree lives on"
 	ends 0 rm -f work
 }
 it_case "a killed exec takes its tree along" killed
 
 one_command() {
-	local n
 	ends 5 run --rm "$HST_IMAGE" sh -c 'echo out; echo err >&2; exit 5'
 	expect_eq 'out err' "$OUT $ERR"
 	ends 0 run --rm --cpus 0.5 --memory 64m --pids-limit 32 "$HST_IMAGE" sleep 0
@@ -202,11 +208,10 @@ one_command() {
 	ends 0 ps -aq
 	expect_eq "" "$OUT"
 	# A signal goes to the command, and the session is closed all the same.
-	dk_env "$HST_RUN/bin/docker" run --rm --name one "$HST_IMAGE" sleep 7805 >/dev/null 2>&1 </dev/null &
-	n=$!
+	dk_begin run --rm --name one "$HST_IMAGE" sleep 7805
 	wait_for 20 running sleep 7805 || fail "it does not run"
-	kill -TERM "$n"
-	expect_rc 143 wait "$n"
+	kill -TERM "$DK_PID"
+	expect_rc 143 wait "$DK_PID"
 	ends 0 ps -aq
 	expect_eq "" "$OUT"
 	ends 125 run "$HST_IMAGE" true
@@ -287,7 +292,7 @@ warnings() {
 		'add-host host.docker.internal:host-gateway' 'cap-add SETUID' 'ulimit nofile=1'; do
 		expect_match "WARNING: --$flag" "$ERR"
 	done
-	expect_eq 9 "$(grep -c '^WARNING: ' "$HST_DIR/err") "
+	expect_eq 9 "$(grep -c '^WARNING: ' "$HST_DIR/err")"
 	expect_eq 9 "$(wc -l <"$HST_DIR/err")"
 	ends 0 exec warned true
 	expect_eq "" "$ERR"
@@ -320,21 +325,21 @@ mounts() {
 it_case "host folders, as far as the administrator allows" mounts
 
 templates() {
-	opens -d --name t --label 'k=v w' --label x "$HST_IMAGE"
+	opens -d --name tt --label 'k=v w' --label x "$HST_IMAGE"
 	ends 0 ps --format '{{json .Labels}} {{.Labels}} {{ .Label "k" }}'
 	expect_eq '{"k":"v w","x":""} map[k:v w x:] v w' "$OUT"
-	ends 0 inspect t
-	expect_eq 'running /t v w 2' "$(jq -r '.[0] | "\(.State.Status) \(.Name) \(.Config.Labels.k) \(.Config.Cmd | length)"' <<<"$OUT")"
-	ends 0 inspect -f '{{json .State}}' t
+	ends 0 inspect tt
+	expect_eq 'running /tt v w 2' "$(jq -r '.[0] | "\(.State.Status) \(.Name) \(.Config.Labels.k) \(.Config.Cmd | length)"' <<<"$OUT")"
+	ends 0 inspect -f '{{json .State}}' tt
 	expect_eq running "$(jq -r .Status <<<"$OUT")"
-	ends 0 inspect -f '{{.Image}}' t
+	ends 0 inspect -f '{{.Image}}' tt
 	expect_match '^sha256:' "$OUT"
 	ends 1 ps --format '{{.Nosuch}}'
 	expect_match '^template parsing error: <\.Nosuch>' "$ERR"
-	ends 1 inspect -f '{{range .Mounts}}x{{end}}' t
+	ends 1 inspect -f '{{range .Mounts}}x{{end}}' tt
 	expect_match '^template parsing error' "$ERR"
 	ends 1 ps --filter health=x
 	expect_match "invalid filter 'health=x'" "$ERR"
-	ends 0 rm -f t
+	ends 0 rm -f tt
 }
 it_case "templates: the known ones, and a clear word about others" templates

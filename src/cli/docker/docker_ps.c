@@ -130,82 +130,116 @@ static const char *cell(const struct doc *d, int column) {
         return f ? f->s : "";
 }
 
-static int write_table(const struct doc *docs, size_t n, FILE *out) {
+/* What is listed. */
+struct rows {
+        struct session_info *of;
+        size_t n;
+        uint64_t now;
+};
+
+/* The doc of one row, until the next one is asked for. */
+static const struct doc *row(const struct listing *l, const struct rows *r, size_t i) {
+        static struct doc d;
+
+        docker_doc_row(&d, &r->of[i], l->whole, r->now);
+        return &d;
+}
+
+/* Columns are three blanks apart, and at least ten wide with them. */
+static void write_table(const struct listing *l, const struct rows *r, FILE *out) {
         size_t width[COLUMNS];
 
         for (int c = 0; c < COLUMNS; c++) {
                 width[c] = strlen(columns[c].heading);
-                for (size_t i = 0; i < n; i++)
-                        if (strlen(cell(&docs[i], c)) > width[c])
-                                width[c] = strlen(cell(&docs[i], c));
+                for (size_t i = 0; i < r->n; i++) {
+                        size_t len = strlen(cell(row(l, r, i), c));
+
+                        width[c] = len > width[c] ? len : width[c];
+                }
+                width[c] = width[c] + 3 > 10 ? width[c] + 3 : 10;
         }
-        for (size_t i = 0; i <= n; i++) {
-                for (int c = 0; c < COLUMNS - 1; c++)
-                        fprintf(out, "%-*s   ", (int)width[c],
-                                i == 0 ? columns[c].heading : cell(&docs[i - 1], c));
-                fprintf(out, "%s\n",
-                        i == 0 ? columns[COLUMNS - 1].heading : cell(&docs[i - 1], COLUMNS - 1));
-        }
-        return 0;
+        for (int c = 0; c < COLUMNS; c++)
+                fprintf(out, "%-*s", c < COLUMNS - 1 ? (int)width[c] : 0, columns[c].heading);
+        for (size_t i = 0; i < r->n; i++)
+                for (int c = 0; c < COLUMNS; c++)
+                        fprintf(out, "%s%-*s", c == 0 ? "\n" : "", c < COLUMNS - 1 ? (int)width[c] : 0,
+                                cell(row(l, r, i), c));
+        fputc('\n', out);
 }
 
-static int write_rows(const struct listing *l, const struct doc *docs, size_t n, FILE *out) {
-        char *format = docker_template_of_list(l->quiet                         ? "{{.ID}}"
+/* What is wrong with a format is wrong also where there is nothing to be shown. */
+static int try_format(const struct listing *l, const char *format, struct errmsg *e) {
+        struct session_info nobody = { .id = "", .name = "", .image = "", .network = "" };
+        const struct rows r = { &nobody, 1, 1 };
+        char *text = NULL;
+        size_t len;
+        FILE *f = open_memstream(&text, &len);
+        int code;
+
+        if (!f)
+                abort();
+        code = docker_template(format, row(l, &r, 0), f, e);
+        fclose(f);
+        free(text);
+        return code;
+}
+
+static int write_rows(const struct listing *l, const struct rows *r, FILE *out) {
+        char *format = docker_template_of_list(l->quiet                          ? "{{.ID}}"
                                                : strcmp(l->format, "json") == 0 ? "{{json .}}"
                                                                                 : l->format);
         struct errmsg e;
-        int r = 0;
+        int code = try_format(l, format, &e);
 
-        for (size_t i = 0; i < n && r == 0; i++) {
-                r = docker_template(format, &docs[i], out, &e);
+        for (size_t i = 0; i < r->n && code == 0; i++) {
+                code = docker_template(format, row(l, r, i), out, &e);
                 fputc('\n', out);
         }
-        if (n == 0) {
-                /* What is wrong with it is wrong also where there is nothing to be shown. */
-                struct docker_out nowhere;
-                static struct doc none;
-                const struct session_info s = { .id = "", .name = "", .image = "", .network = "" };
-
-                docker_doc_row(&none, &s, false, 0);
-                docker_out_init(&nowhere);
-                r = docker_template(format, &none, nowhere.f, &e);
-                fclose(nowhere.f);
-                free(nowhere.p);
-        }
         free(format);
-        if (r < 0)
+        if (code < 0)
                 cli_line("%s", e.text);
-        return r < 0 ? DOCKER_FAILED : 0;
+        return code < 0 ? DOCKER_FAILED : 0;
 }
 
-static int list(const struct docker *d, const struct listing *l) {
+/* The strings stay in @a. 0, or a line in a->error. */
+static int gather(const struct docker *d, const struct listing *l, struct docker_answer *a,
+                  struct rows *ret) {
         const struct ask q = { .op = ASK_SESSION_LIST, .form = ANSWER_RECORDS };
-        struct docker_answer a;
         struct session_info s;
-        struct docker_out out;
-        struct doc *docs = NULL;
-        size_t n = 0;
-        int r = docker_ask(d, &q, &a), code;
+        int r = docker_ask(d, &q, a);
 
-        docker_out_init(&out);
-        while (r == 0 && (r = docker_answer_session(&a, &s)) > 0) {
+        while (r == 0 && (r = docker_answer_session(a, &s)) > 0) {
                 r = 0;
                 if (!matches(l, &s))
                         continue;
-                docs = reallocarray(docs, n + 1, sizeof(*docs));
-                if (!docs)
+                ret->of = reallocarray(ret->of, ret->n + 1, sizeof(*ret->of));
+                if (!ret->of)
                         abort();
-                docker_doc_row(&docs[n++], &s, l->whole, (uint64_t)time(NULL));
+                ret->of[ret->n++] = s;
         }
-        if (r != 0) {
+        return r;
+}
+
+static int list(const struct docker *d, const struct listing *l) {
+        struct rows rows = { .now = (uint64_t)time(NULL) };
+        struct docker_answer a;
+        struct docker_out out;
+        int code = 0, r;
+
+        if (gather(d, l, &a, &rows) != 0) {
                 cli_error("%s", a.error.text);
-                code = DOCKER_FAILED;
-        } else
-                code = l->format || l->quiet ? write_rows(l, docs, n, out.f)
-                                             : write_table(docs, n, out.f);
-        free(docs);
+                docker_answer_done(&a);
+                free(rows.of);
+                return DOCKER_FAILED;
+        }
+        docker_out_init(&out);
+        if (l->format || l->quiet)
+                code = write_rows(l, &rows, out.f);
+        else
+                write_table(l, &rows, out.f);
         r = docker_out_done(&out);
         docker_answer_done(&a);
+        free(rows.of);
         return code != 0 ? code : r;
 }
 
