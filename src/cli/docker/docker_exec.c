@@ -164,10 +164,11 @@ static int take(const struct docker *d, struct exec_request *q, bool *input, con
                 return take_env(q, value, e);
         case WORKDIR:
                 if (value[0] != '/' || strlen(value) > PROTO_PATH_MAX)
-                        return errmsg_set(e, -EINVAL,
-                                          "exec: the working directory '%.80s' is invalid, it needs to be an "
-                                          "absolute path",
-                                          value);
+                        return errmsg_set(
+                                e, -EINVAL,
+                                "exec: the working directory '%.80s' is invalid, it needs to be an "
+                                "absolute path",
+                                value);
                 q->workdir = value;
                 return 0;
         case USER:
@@ -176,7 +177,8 @@ static int take(const struct docker *d, struct exec_request *q, bool *input, con
         case PRIVILEGED:
                 return on ? refuse_privileged(d, e) : 0;
         default:
-                return errmsg_set(e, -EINVAL, "exec: --%s: hermes-sandbox's docker does not take it", f->name);
+                return errmsg_set(e, -EINVAL, "exec: --%s: hermes-sandbox's docker does not take it",
+                                  f->name);
         }
 }
 

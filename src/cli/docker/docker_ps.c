@@ -185,7 +185,7 @@ static int try_format(const struct listing *l, const char *format, struct errmsg
 }
 
 static int write_rows(const struct listing *l, const struct rows *r, FILE *out) {
-        char *format = docker_template_of_list(l->quiet                          ? "{{.ID}}"
+        char *format = docker_template_of_list(l->quiet                         ? "{{.ID}}"
                                                : strcmp(l->format, "json") == 0 ? "{{json .}}"
                                                                                 : l->format);
         struct errmsg e;

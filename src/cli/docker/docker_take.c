@@ -6,12 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/cli_words.h"
 #include "cli/docker/docker_exec.h"
-#include "cli/docker/docker_flags.h"
+#include "cli/docker/docker_take.h"
 
 /* The ones that a profile may have; then the agent's own. */
 static const struct {
@@ -25,13 +24,13 @@ static const struct {
 };
 #define N_CAPABILITIES (sizeof(capabilities) / sizeof(capabilities[0]))
 
-static int invalid(const struct run_flag *f, const char *value, const char *expected, struct errmsg *e) {
+int take_invalid(const struct run_flag *f, const char *value, const char *expected, struct errmsg *e) {
         return errmsg_set(e, -EINVAL, "invalid argument \"%.80s\" for \"--%s\" flag: expected %s", value,
                           f->f.name, expected);
 }
 
-static int refused(const struct run_flag *f, const char *value, int how, const char *why,
-                   struct errmsg *e) {
+int take_refused(const struct run_flag *f, const char *value, int how, const char *why,
+                 struct errmsg *e) {
         return errmsg_set(e, how, "--%s %.120s: refused: %s", f->f.name, value, why);
 }
 
@@ -66,8 +65,7 @@ static bool parse_nano(const char *s, const char **ret_end, uint64_t *ret_whole,
         return true;
 }
 
-/* "512m", "1.5g", "64MiB": docker's sizes, by 1024. */
-static bool parse_bytes(const char *s, uint64_t *ret) {
+bool take_parse_bytes(const char *s, uint64_t *ret) {
         static const char units[] = "bkmgt";
         uint64_t whole, nano, unit = 1;
         const char *end, *letter;
@@ -97,8 +95,8 @@ static bool parse_bytes(const char *s, uint64_t *ret) {
 static int take_bytes(const struct run_flag *f, const char *value, uint64_t *ret, struct errmsg *e) {
         if (strcmp(value, "-1") == 0)
                 *ret = 0;
-        else if (!parse_bytes(value, ret))
-                return invalid(f, value, "a size such as 512m or 2g", e);
+        else if (!take_parse_bytes(value, ret))
+                return take_invalid(f, value, "a size such as 512m or 2g", e);
         *ret = *ret > 0 ? *ret : RUN_UNLIMITED;
         return 0;
 }
@@ -116,7 +114,7 @@ int take_cpus(struct run_words *r, const struct run_flag *f, const char *value, 
         const char *end;
 
         if (!parse_nano(value, &end, &whole, &nano) || *end || whole > 1000000)
-                return invalid(f, value, "a number such as 0.5 or 2", e);
+                return take_invalid(f, value, "a number such as 0.5 or 2", e);
         r->cpu_nano = whole * 1000000000 + nano;
         r->cpu_nano = r->cpu_nano > 0 ? r->cpu_nano : RUN_UNLIMITED;
         return 0;
@@ -128,7 +126,7 @@ int take_pids(struct run_words *r, const struct run_flag *f, const char *value, 
         if (strcmp(value, "-1") == 0)
                 r->pids = RUN_UNLIMITED;
         else if (digits == 0 || digits > 9 || value[digits])
-                return invalid(f, value, "a whole number", e);
+                return take_invalid(f, value, "a whole number", e);
         else
                 r->pids = strtoul(value, NULL, 10);
         r->pids = r->pids > 0 ? r->pids : RUN_UNLIMITED;
@@ -234,169 +232,13 @@ int take_user(struct run_words *r, const struct run_flag *f, const char *value, 
         return cli_parse_user("run", "--user", value, &r->uid, &r->gid, e);
 }
 
-/* --- files ---------------------------------------------------------------------------------------------- */
-
-/* A socket of an engine, by its name or by what it is. */
-static bool is_socket(const char *path) {
-        const char *base = strrchr(path, '/');
-        struct stat st;
-
-        base = base ? base + 1 : path;
-        return strcmp(base, "docker.sock") == 0 || strcmp(base, "containerd.sock") == 0 ||
-               strcmp(base, "podman.sock") == 0 || (stat(path, &st) == 0 && S_ISSOCK(st.st_mode));
-}
-
-static int add_mount(struct run_words *r, const struct run_flag *f, const char *value, const char *src,
-                     const char *dst, bool read_only, struct errmsg *e) {
-        char *text, what[32];
-        int code;
-
-        if (src[0] != '/' && src[0] != '.')
-                return refused(
-                        f, value, -EPERM,
-                        "there are no volumes; a folder of this machine is named by its whole path", e);
-        if (is_socket(src))
-                return refused(f, value, -EACCES,
-                               "nothing allows it: no sandbox reaches a socket of the host", e);
-        /* For as long as the program runs. */
-        if (asprintf(&text, "%s:%s%s", src, dst, read_only ? ":ro" : "") < 0)
-                abort();
-        snprintf(what, sizeof(what), "--%s", f->f.name);
-        code = cli_mounts_add(&r->mounts, what, text, e);
-        if (code < 0)
-                free(text);
-        return code;
-}
-
-/* SRC:DST, and behind a further colon words with commas between them. */
-int take_volume(struct run_words *r, const struct run_flag *f, const char *value, struct errmsg *e) {
-        char copy[4096], *dst, *options, *word;
-        bool read_only = false;
-
-        if ((size_t)snprintf(copy, sizeof(copy), "%s", value) >= sizeof(copy))
-                return invalid(f, value, "less than 4096 bytes", e);
-        dst = strchr(copy, ':');
-        if (!dst)
-                return refused(f, value, -EPERM, "there are no volumes; expected SRC:DST or SRC:DST:ro",
-                               e);
-        *dst++ = '\0';
-        options = strchr(dst, ':');
-        if (options)
-                *options++ = '\0';
-        while ((word = strsep(&options, ",")))
-                if (strcmp(word, "ro") == 0 || strcmp(word, "readonly") == 0)
-                        read_only = true;
-                else if (strcmp(word, "z") != 0 && strcmp(word, "Z") != 0 && strcmp(word, "rw") != 0 &&
-                         strcmp(word, "rprivate") != 0 && strcmp(word, "private") != 0)
-                        return refused(f, value, -EPERM, "of its options ro, rw, z and Z are known", e);
-        return add_mount(r, f, value, copy, dst, read_only, e);
-}
-
-static int add_tmpfs(struct run_words *r, const struct run_flag *f, const char *path, int path_len,
-                     uint64_t bytes, struct errmsg *e) {
-        int i = 0;
-
-        if (path_len == 0 || path_len > NARROW_PATH_MAX || path[0] != '/')
-                return invalid(f, path, "an absolute path", e);
-        while (i < r->n_tmpfs && (r->tmpfs[i].path_len != path_len ||
-                                  memcmp(r->tmpfs[i].path, path, (size_t)path_len) != 0))
-                i++;
-        if (i == NARROW_TMPFS_MAX)
-                return errmsg_set(e, -EINVAL, "--%s: more than %d places", f->f.name, NARROW_TMPFS_MAX);
-        r->tmpfs[i].path = path;
-        r->tmpfs[i].path_len = path_len;
-        r->tmpfs[i].bytes = bytes;
-        if (i == r->n_tmpfs)
-                r->n_tmpfs++;
-        return 0;
-}
-
-/* PATH[:size=N,…]. What else may stand there (rw, exec, mode=…) the profile's tmpfs has. */
-int take_tmpfs(struct run_words *r, const struct run_flag *f, const char *value, struct errmsg *e) {
-        const char *colon = strchr(value, ':');
-        char copy[512], *options = copy, *word;
-        uint64_t bytes = 0;
-
-        if ((size_t)snprintf(copy, sizeof(copy), "%s", colon ? colon + 1 : "") >= sizeof(copy))
-                return invalid(f, value, "fewer options", e);
-        while ((word = strsep(&options, ",")))
-                if (strncmp(word, "size=", 5) == 0 && !parse_bytes(word + 5, &bytes))
-                        return invalid(f, value, "a size such as size=512m", e);
-        return add_tmpfs(r, f, value, colon ? (int)(colon - value) : (int)strlen(value), bytes, e);
-}
-
-/* key=value,… */
-struct mount_words {
-        const char *type, *src, *dst;
-        bool read_only;
-        uint64_t bytes;
-};
-
-static bool take_mount_word(struct mount_words *m, char *word) {
-        const char *key = strsep(&word, "=");
-
-        if (strcmp(key, "type") == 0 && word)
-                m->type = word;
-        else if ((strcmp(key, "source") == 0 || strcmp(key, "src") == 0) && word)
-                m->src = word;
-        else if ((strcmp(key, "target") == 0 || strcmp(key, "dst") == 0 ||
-                  strcmp(key, "destination") == 0) &&
-                 word)
-                m->dst = word;
-        else if (strcmp(key, "readonly") == 0 || strcmp(key, "ro") == 0)
-                m->read_only = !word || strcmp(word, "true") == 0 || strcmp(word, "1") == 0;
-        else if (strcmp(key, "tmpfs-size") == 0 && word)
-                return parse_bytes(word, &m->bytes);
-        else
-                return strcmp(key, "tmpfs-mode") == 0;
-        return true;
-}
-
-/* @words is taken apart. */
-static int take_mount_words(struct run_words *r, const struct run_flag *f, const char *value,
-                            char *words, struct errmsg *e) {
-        struct mount_words m = { .type = "volume" };
-        char *word;
-
-        while ((word = strsep(&words, ",")))
-                if (!take_mount_word(&m, word))
-                        return refused(
-                                f, value, -EPERM,
-                                "known are type, source, target, readonly, tmpfs-size, tmpfs-mode", e);
-        if (!m.dst)
-                return invalid(f, value, "a target=", e);
-        if (strcmp(m.type, "tmpfs") == 0) {
-                /* The path as it stands in the flag's own word, which stays. */
-                const char *at = strstr(value, m.dst);
-
-                return add_tmpfs(r, f, at, (int)strlen(m.dst), m.bytes, e);
-        }
-        if (strcmp(m.type, "bind") != 0)
-                return refused(f, value, -EPERM,
-                               "there are no volumes: type=bind and type=tmpfs are taken", e);
-        if (!m.src)
-                return invalid(f, value, "a source=", e);
-        return add_mount(r, f, value, m.src, m.dst, m.read_only, e);
-}
-
-int take_mount(struct run_words *r, const struct run_flag *f, const char *value, struct errmsg *e) {
-        char *words = strdup(value);
-        int code;
-
-        if (!words)
-                abort();
-        code = take_mount_words(r, f, value, words, e);
-        free(words);
-        return code;
-}
+/* --- rights --------------------------------------------------------------------------------------------- */
 
 int take_storage(struct run_words *r, const struct run_flag *f, const char *value, struct errmsg *e) {
         (void)e;
         r->storage = true;
         return warn(r, f, value);
 }
-
-/* --- rights --------------------------------------------------------------------------------------------- */
 
 const char *run_capability_name(unsigned number) {
         for (size_t i = 0; i < N_CAPABILITIES; i++)
@@ -419,10 +261,11 @@ int take_cap_add(struct run_words *r, const struct run_flag *f, const char *valu
                         r->capabilities |= UINT64_C(1) << number;
                 return 0;
         }
-        return refused(f, value, -EACCES,
-                       "a profile can have CHOWN, DAC_OVERRIDE, FOWNER, FSETID and NET_BIND_SERVICE "
-                       "(capabilities); nothing allows others",
-                       e);
+        return take_refused(
+                f, value, -EACCES,
+                "a profile can have CHOWN, DAC_OVERRIDE, FOWNER, FSETID and NET_BIND_SERVICE "
+                "(capabilities); nothing allows others",
+                e);
 }
 
 int take_security(struct run_words *r, const struct run_flag *f, const char *value, struct errmsg *e) {
@@ -432,31 +275,32 @@ int take_security(struct run_words *r, const struct run_flag *f, const char *val
         if (len == 17 && strncmp(value, "no-new-privileges", 17) == 0 &&
             (value[17] == '\0' || strcmp(value + 18, "true") == 0))
                 return 0;
-        return refused(f, value, -EACCES,
-                       "nothing allows it: no-new-privileges, seccomp and AppArmor are as they are", e);
+        return take_refused(f, value, -EACCES,
+                            "nothing allows it: no-new-privileges, seccomp and AppArmor are as they are",
+                            e);
 }
 
 int take_namespace(struct run_words *r, const struct run_flag *f, const char *value, struct errmsg *e) {
         (void)r;
         if (strcmp(value, "host") == 0 || strncmp(value, "container:", 10) == 0)
-                return refused(f, value, -EACCES, "nothing allows it: a sandbox has its own", e);
+                return take_refused(f, value, -EACCES, "nothing allows it: a sandbox has its own", e);
         if (value[0] == '\0' || strcmp(value, "private") == 0 ||
             (strcmp(f->f.name, "ipc") == 0 &&
              (strcmp(value, "shareable") == 0 || strcmp(value, "none") == 0)))
                 return 0;
-        return invalid(f, value, "private", e);
+        return take_invalid(f, value, "private", e);
 }
 
 int take_network(struct run_words *r, const struct run_flag *f, const char *value, struct errmsg *e) {
         if (strcmp(value, "host") == 0 || strncmp(value, "container:", 10) == 0)
-                return refused(f, value, -EACCES, "nothing allows it: a sandbox has its own", e);
+                return take_refused(f, value, -EACCES, "nothing allows it: a sandbox has its own", e);
         r->network = value;
         return 0;
 }
 
 int take_entrypoint(struct run_words *r, const struct run_flag *f, const char *value, struct errmsg *e) {
         (void)r;
-        return value[0] == '\0' ? 0 : refused(f, value, -EPERM, f->text, e);
+        return value[0] == '\0' ? 0 : take_refused(f, value, -EPERM, f->text, e);
 }
 
 int take_restart(struct run_words *r, const struct run_flag *f, const char *value, struct errmsg *e) {

@@ -1,0 +1,163 @@
+/* --volume, --mount and --tmpfs: folders of this machine, and those that are in memory. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/docker/docker_take.h"
+
+/* A socket of an engine, by its name or by what it is. */
+static bool is_socket(const char *path) {
+        const char *base = strrchr(path, '/');
+        struct stat st;
+
+        base = base ? base + 1 : path;
+        return strcmp(base, "docker.sock") == 0 || strcmp(base, "containerd.sock") == 0 ||
+               strcmp(base, "podman.sock") == 0 || (stat(path, &st) == 0 && S_ISSOCK(st.st_mode));
+}
+
+static int add_mount(struct run_words *r, const struct run_flag *f, const char *value, const char *src,
+                     const char *dst, bool read_only, struct errmsg *e) {
+        char *text, what[32];
+        int code;
+
+        if (src[0] != '/' && src[0] != '.')
+                return refused(
+                        f, value, -EPERM,
+                        "there are no volumes; a folder of this machine is named by its whole path", e);
+        if (is_socket(src))
+                return take_refused(f, value, -EACCES,
+                                    "nothing allows it: no sandbox reaches a socket of the host", e);
+        /* For as long as the program runs. */
+        if (asprintf(&text, "%s:%s%s", src, dst, read_only ? ":ro" : "") < 0)
+                abort();
+        snprintf(what, sizeof(what), "--%s", f->f.name);
+        code = cli_mounts_add(&r->mounts, what, text, e);
+        if (code < 0)
+                free(text);
+        return code;
+}
+
+/* SRC:DST, and behind a further colon words with commas between them. */
+int take_volume(struct run_words *r, const struct run_flag *f, const char *value, struct errmsg *e) {
+        char copy[4096], *dst, *options, *word;
+        bool read_only = false;
+
+        if ((size_t)snprintf(copy, sizeof(copy), "%s", value) >= sizeof(copy))
+                return take_invalid(f, value, "less than 4096 bytes", e);
+        dst = strchr(copy, ':');
+        if (!dst)
+                return take_refused(f, value, -EPERM,
+                                    "there are no volumes; expected SRC:DST or SRC:DST:ro", e);
+        *dst++ = '\0';
+        options = strchr(dst, ':');
+        if (options)
+                *options++ = '\0';
+        while ((word = strsep(&options, ",")))
+                if (strcmp(word, "ro") == 0 || strcmp(word, "readonly") == 0)
+                        read_only = true;
+                else if (strcmp(word, "z") != 0 && strcmp(word, "Z") != 0 && strcmp(word, "rw") != 0 &&
+                         strcmp(word, "rprivate") != 0 && strcmp(word, "private") != 0)
+                        return take_refused(f, value, -EPERM, "of its options ro, rw, z and Z are known",
+                                            e);
+        return add_mount(r, f, value, copy, dst, read_only, e);
+}
+
+static int add_tmpfs(struct run_words *r, const struct run_flag *f, const char *path, int path_len,
+                     uint64_t bytes, struct errmsg *e) {
+        int i = 0;
+
+        if (path_len == 0 || path_len > NARROW_PATH_MAX || path[0] != '/')
+                return take_invalid(f, path, "an absolute path", e);
+        while (i < r->n_tmpfs && (r->tmpfs[i].path_len != path_len ||
+                                  memcmp(r->tmpfs[i].path, path, (size_t)path_len) != 0))
+                i++;
+        if (i == NARROW_TMPFS_MAX)
+                return errmsg_set(e, -EINVAL, "--%s: more than %d places", f->f.name, NARROW_TMPFS_MAX);
+        r->tmpfs[i].path = path;
+        r->tmpfs[i].path_len = path_len;
+        r->tmpfs[i].bytes = bytes;
+        if (i == r->n_tmpfs)
+                r->n_tmpfs++;
+        return 0;
+}
+
+/* PATH[:size=N,…]. What else may stand there (rw, exec, mode=…) the profile's tmpfs has. */
+int take_tmpfs(struct run_words *r, const struct run_flag *f, const char *value, struct errmsg *e) {
+        const char *colon = strchr(value, ':');
+        char copy[512], *options = copy, *word;
+        uint64_t bytes = 0;
+
+        if ((size_t)snprintf(copy, sizeof(copy), "%s", colon ? colon + 1 : "") >= sizeof(copy))
+                return take_invalid(f, value, "fewer options", e);
+        while ((word = strsep(&options, ",")))
+                if (strncmp(word, "size=", 5) == 0 && !take_parse_bytes(word + 5, &bytes))
+                        return take_invalid(f, value, "a size such as size=512m", e);
+        return add_tmpfs(r, f, value, colon ? (int)(colon - value) : (int)strlen(value), bytes, e);
+}
+
+/* key=value,… */
+struct mount_words {
+        const char *type, *src, *dst;
+        bool read_only;
+        uint64_t bytes;
+};
+
+static bool take_mount_word(struct mount_words *m, char *word) {
+        const char *key = strsep(&word, "=");
+
+        if (strcmp(key, "type") == 0 && word)
+                m->type = word;
+        else if ((strcmp(key, "source") == 0 || strcmp(key, "src") == 0) && word)
+                m->src = word;
+        else if ((strcmp(key, "target") == 0 || strcmp(key, "dst") == 0 ||
+                  strcmp(key, "destination") == 0) &&
+                 word)
+                m->dst = word;
+        else if (strcmp(key, "readonly") == 0 || strcmp(key, "ro") == 0)
+                m->read_only = !word || strcmp(word, "true") == 0 || strcmp(word, "1") == 0;
+        else if (strcmp(key, "tmpfs-size") == 0 && word)
+                return take_parse_bytes(word, &m->bytes);
+        else
+                return strcmp(key, "tmpfs-mode") == 0;
+        return true;
+}
+
+/* @words is taken apart. */
+static int take_mount_words(struct run_words *r, const struct run_flag *f, const char *value,
+                            char *words, struct errmsg *e) {
+        struct mount_words m = { .type = "volume" };
+        char *word;
+
+        while ((word = strsep(&words, ",")))
+                if (!take_mount_word(&m, word))
+                        return refused(
+                                f, value, -EPERM,
+                                "known are type, source, target, readonly, tmpfs-size, tmpfs-mode", e);
+        if (!m.dst)
+                return take_invalid(f, value, "a target=", e);
+        if (strcmp(m.type, "tmpfs") == 0) {
+                /* The path as it stands in the flag's own word, which stays. */
+                const char *at = strstr(value, m.dst);
+
+                return add_tmpfs(r, f, at, (int)strlen(m.dst), m.bytes, e);
+        }
+        if (strcmp(m.type, "bind") != 0)
+                return take_refused(f, value, -EPERM,
+                                    "there are no volumes: type=bind and type=tmpfs are taken", e);
+        if (!m.src)
+                return take_invalid(f, value, "a source=", e);
+        return add_mount(r, f, value, m.src, m.dst, m.read_only, e);
+}
+
+int take_mount(struct run_words *r, const struct run_flag *f, const char *value, struct errmsg *e) {
+        char *words = strdup(value);
+        int code;
+
+        if (!words)
+                abort();
+        code = take_mount_words(r, f, value, words, e);
+        free(words);
+        return code;
+}

@@ -1,0 +1,259 @@
+/* The docker shim's table of flags: the manual has it, every row is decided, and values against a profile. */
+#include <errno.h>
+#include <linux/capability.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cli/docker/docker_judge.h"
+
+static struct run_words r;
+static struct errmsg e;
+
+static int parse(char **argv) {
+        int argc = 0;
+
+        while (argv[argc])
+                argc++;
+        return run_words_parse(&r, argc, argv, &e);
+}
+
+#define W(s) ((char[]){ s })
+#define PARSE(...) parse((char *[]){ W("run"), __VA_ARGS__, NULL })
+
+static const struct image_info profile = {
+        .profile = "hermes",
+        .name = "debian:12",
+        .present = true,
+        .id = "sha256:00",
+        .network = "none",
+        .memory_bytes = UINT64_C(256) << 20,
+        .cpu_nano = 1000000000,
+        .shm_bytes = 16 << 20,
+        .pids_limit = 128,
+        .capabilities = 1 << CAP_CHOWN | 1 << CAP_FOWNER,
+        .n_tmpfs = 2,
+        .tmpfs = { { "/tmp", 32 << 20 }, { "/workspace", 64 << 20 } },
+};
+
+/* --- the table ------------------------------------------------------------------------------------------ */
+
+/* Blanks and ends of lines are one blank each. */
+static void squeeze(char *s) {
+        char *to = s;
+
+        for (; *s; s++)
+                if (*s != '\n' && *s != ' ')
+                        *to++ = *s;
+                else if (to[-1] != ' ')
+                        *to++ = ' ';
+        *to = '\0';
+}
+
+/* The manual's part between the two marks, which are comments in it. */
+static char *manual_table(void) {
+        static char page[65536];
+        FILE *f = fopen("man/hermes-sandbox-docker.1", "re");
+        char *begin, *end;
+        size_t n;
+
+        assert_non_null(f);
+        n = fread(page, 1, sizeof(page) - 1, f);
+        fclose(f);
+        page[n] = '\0';
+        begin = strstr(page, ".\\\" The table begins.\n");
+        end = strstr(page, ".\\\" The table ends.\n");
+        assert_true(begin && end && begin < end);
+        *end = '\0';
+        squeeze(begin);
+        return begin + strlen(".\\\" The table begins. ");
+}
+
+static void the_manual_prints_it(void **state) {
+        static char expected[65536];
+        size_t len = 0;
+
+        (void)state;
+        for (const struct run_flag *f = run_flags; f->f.name[0]; f++) {
+                char letter[16] = "";
+
+                if (f->f.letter)
+                        snprintf(letter, sizeof(letter), "Fl %c , ", f->f.letter);
+                len += (size_t)snprintf(expected + len, sizeof(expected) - len,
+                                        ".It %sFl -%s%s\n.Em %s :\n%s\n", letter, f->f.name,
+                                        f->f.value ? " Ar value" : "", run_flag_decision(f), f->text);
+        }
+        if (getenv("DOCKER_FLAGS_PRINT"))
+                fputs(expected, stdout);
+        squeeze(expected);
+        assert_string_equal(manual_table(), expected);
+}
+
+static void each_row_is_whole(void **state) {
+        (void)state;
+        for (const struct run_flag *f = run_flags; f->f.name[0]; f++) {
+                assert_true(f->text && strlen(f->text) > 5 && f->text[strlen(f->text) - 1] != '.');
+                assert_true(f->decision <= FLAG_AUDITED);
+                assert_true(f->decision != FLAG_TAKEN || f->take);
+                if (f > run_flags)
+                        assert_true(strcmp(f[-1].f.name, f->f.name) < 0);
+        }
+}
+
+/* --- values --------------------------------------------------------------------------------------------- */
+
+static void hermes_own_words(void **state) {
+        struct open_request q;
+        const char *flag;
+
+        (void)state;
+        assert_int_equal(PARSE(W("-d"), W("--init"), W("--name"), W("hermes-01234567"), W("--label"),
+                               W("a=1"), W("-l"), W("b"), W("-w"), W("/workspace"), W("--cap-drop"),
+                               W("ALL"), W("--cap-add"), W("cap_chown"), W("--security-opt"),
+                               W("no-new-privileges"), W("--tmpfs"), W("/tmp:rw,nosuid,size=16m"),
+                               W("--tmpfs"), W("/workspace:rw,exec,size=10g"), W("--cpus"), W("0.5"),
+                               W("--memory"), W("64m"), W("--pids-limit"), W("256"), W("--network=none"),
+                               W("-e"), W("K=V"), W("debian:12"), W("sleep"), W("infinity")),
+                         0);
+        assert_true(r.detach && !r.remove);
+        assert_string_equal(r.image, "debian:12");
+        assert_int_equal(r.n_command, 2);
+        assert_int_equal(run_judge(&r, &profile, &q, &flag, &e), 0);
+        assert_string_equal(q.name, "hermes-01234567");
+        assert_int_equal(q.n_labels, 2);
+        assert_string_equal(q.labels[1], "b=");
+        assert_int_equal(q.narrow.memory_bytes, 64 << 20);
+        assert_int_equal(q.narrow.cpu_nano, 500000000);
+        assert_int_equal(q.narrow.pids_limit, 0);
+        assert_false(q.narrow.no_network || q.narrow.user);
+        assert_int_equal(q.narrow.n_tmpfs, 1);
+        assert_string_equal(q.narrow.tmpfs[0].path, "/tmp");
+        assert_int_equal(q.narrow.tmpfs[0].bytes, 16 << 20);
+        assert_string_equal(q.env[0], "K=V");
+}
+
+static void the_last_one_wins(void **state) {
+        (void)state;
+        assert_int_equal(PARSE(W("--pids-limit"), W("256"), W("-m"), W("1g"), W("--pids-limit=9"),
+                               W("-m2g"), W("--tmpfs"), W("/tmp:size=1m"), W("--tmpfs=/tmp:size=2m"),
+                               W("-l"), W("a=1"), W("-la=2"), W("--rm=false"), W("i")),
+                         0);
+        assert_int_equal(r.pids, 9);
+        assert_true(r.memory_bytes == UINT64_C(2) << 30);
+        assert_int_equal(r.n_tmpfs, 1);
+        assert_int_equal(r.tmpfs[0].bytes, 2 << 20);
+        assert_int_equal(r.n_labels, 1);
+        assert_string_equal(r.labels[0], "a=2");
+        assert_false(r.remove);
+}
+
+static void sizes(void **state) {
+        static const struct {
+                const char *text;
+                uint64_t bytes;
+        } good[] = { { "0", RUN_UNLIMITED }, { "-1", RUN_UNLIMITED },
+                     { "512", 512 },         { "512b", 512 },
+                     { "1k", 1024 },         { "1.5g", UINT64_C(3) << 29 },
+                     { "64MiB", 64 << 20 },  { "2GB", UINT64_C(2) << 30 },
+                     { ".5m", 512 << 10 } };
+        static const char *const bad[] = {
+                "", "m", "1x", "1mm", "-5", "1.2.3", "99999999999999999999t"
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+                char word[32];
+
+                strcpy(word, good[i].text);
+                assert_int_equal(PARSE(W("--memory"), word, W("i")), 0);
+                assert_true(r.memory_bytes == good[i].bytes);
+        }
+        for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+                char word[32];
+
+                strcpy(word, bad[i]);
+                assert_int_equal(PARSE(W("--memory"), word, W("i")), -EINVAL);
+        }
+        assert_int_equal(PARSE(W("--cpus"), W("1e9"), W("i")), -EINVAL);
+        assert_int_equal(PARSE(W("--pids-limit"), W("many"), W("i")), -EINVAL);
+}
+
+#define REFUSED(how, part, ...)                            \
+        do {                                               \
+                assert_int_equal(PARSE(__VA_ARGS__), how); \
+                assert_non_null(strstr(e.text, part));     \
+        } while (0)
+
+static void refusals(void **state) {
+        (void)state;
+        REFUSED(-EACCES, "--privileged: refused: nothing allows it", W("--privileged"), W("i"));
+        REFUSED(-EACCES, "--pid host: refused", W("--pid=host"), W("i"));
+        REFUSED(-EACCES, "--ipc container:x: refused", W("--ipc"), W("container:x"), W("i"));
+        REFUSED(-EACCES, "--network host", W("--net"), W("none"), W("--network"), W("host"), W("i"));
+        REFUSED(-EACCES, "--device /dev/kvm", W("--device"), W("/dev/kvm"), W("i"));
+        REFUSED(-EACCES, "capabilities", W("--cap-add"), W("ALL"), W("i"));
+        REFUSED(-EACCES, "--security-opt", W("--security-opt"), W("apparmor=unconfined"), W("i"));
+        REFUSED(-EACCES, "--security-opt", W("--security-opt"), W("no-new-privileges=false"), W("i"));
+        REFUSED(-EACCES, "socket", W("-v"), W("/run/docker.sock:/x"), W("i"));
+        REFUSED(-EACCES, "socket", W("--mount"), W("type=bind,src=/var/run/docker.sock,dst=/x"), W("i"));
+        REFUSED(-EPERM, "volumes", W("-v"), W("name:/x"), W("i"));
+        REFUSED(-EPERM, "volumes", W("-v"), W("/x"), W("i"));
+        REFUSED(-EPERM, "volumes", W("--mount"), W("target=/x"), W("i"));
+        REFUSED(-EPERM, "options", W("-v"), W("/a:/b:shared"), W("i"));
+        REFUSED(-EPERM, "--entrypoint", W("--entrypoint"), W("sh"), W("i"));
+        REFUSED(-EPERM, "runtime", W("--runtime"), W("runsc"), W("i"));
+        REFUSED(-EINVAL, "Invalid container name", W("--name"), W("-x"), W("i"));
+        assert_int_equal(PARSE(W("--privileged=false"), W("--entrypoint="), W("--pid="),
+                               W("--restart=no"), W("--pull"), W("missing"), W("i")),
+                         0);
+        assert_int_equal(r.n_warnings, 0);
+}
+
+static void judged(void **state) {
+        struct image_info root = profile;
+        struct open_request q;
+        const char *flag;
+
+        (void)state;
+        assert_int_equal(PARSE(W("--cap-add"), W("FSETID"), W("debian:12")), 0);
+        assert_int_equal(run_judge(&r, &root, &q, &flag, &e), -EACCES);
+        assert_string_equal(flag, "--cap-add");
+        /* Who is not root has none in any case. */
+        root.uid = root.gid = 1000;
+        assert_int_equal(run_judge(&r, &root, &q, &flag, &e), 0);
+        assert_int_equal(PARSE(W("--tmpfs"), W("/opt"), W("debian:12")), 0);
+        assert_int_equal(run_judge(&r, &profile, &q, &flag, &e), -EPERM);
+        assert_non_null(strstr(e.text, "tmpfs"));
+        assert_int_equal(PARSE(W("--network"), W("bridge"), W("debian:12")), 0);
+        assert_int_equal(run_judge(&r, &profile, &q, &flag, &e), -EPERM);
+        assert_int_equal(PARSE(W("debian:13")), 0);
+        assert_int_equal(run_judge(&r, &profile, &q, &flag, &e), -EPERM);
+        assert_non_null(strstr(e.text, "\"debian:12\""));
+        assert_int_equal(PARSE(W("-u"), W("4000:5"), W("debian:12")), 0);
+        assert_int_equal(run_judge(&r, &profile, &q, &flag, &e), 0);
+        assert_true(q.narrow.user && q.narrow.uid == 4000 && q.narrow.gid == 5);
+        assert_int_equal(PARSE(W("-u"), W("root"), W("debian:12")), 0);
+        assert_int_equal(run_judge(&r, &profile, &q, &flag, &e), 0);
+        assert_false(q.narrow.user);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(the_manual_prints_it),
+                cmocka_unit_test(each_row_is_whole),
+                cmocka_unit_test(hermes_own_words),
+                cmocka_unit_test(the_last_one_wins),
+                cmocka_unit_test(sizes),
+                cmocka_unit_test(refusals),
+                cmocka_unit_test(judged),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
