@@ -23,7 +23,7 @@ static int add_mount(struct run_words *r, const struct run_flag *f, const char *
         int code;
 
         if (src[0] != '/' && src[0] != '.')
-                return refused(
+                return take_refused(
                         f, value, -EPERM,
                         "there are no volumes; a folder of this machine is named by its whole path", e);
         if (is_socket(src))
@@ -132,7 +132,7 @@ static int take_mount_words(struct run_words *r, const struct run_flag *f, const
 
         while ((word = strsep(&words, ",")))
                 if (!take_mount_word(&m, word))
-                        return refused(
+                        return take_refused(
                                 f, value, -EPERM,
                                 "known are type, source, target, readonly, tmpfs-size, tmpfs-mode", e);
         if (!m.dst)
