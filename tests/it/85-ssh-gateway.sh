@@ -129,7 +129,8 @@ environment() {
 terminal() {
 	local out
 	out=$(python3 - ssh "${OPTIONS[@]}" -i "$HST_DIR/one" -tt $TO \
-		'stty size; tty; echo $TERM $SSH_TTY; read -r x; stty size; echo "got $x"; sleep 7850; exit 9' <<-'END'
+		'stty size; tty; echo $TERM $SSH_TTY
+		until [ "$(stty size)" = "20 80" ]; do sleep 0.1; done; echo resized; read -r x; echo "got $x"; sleep 7850; exit 9' <<-'END'
 		import fcntl, os, pty, struct, sys, termios, time
 
 		def size(fd, rows, cols):
@@ -155,10 +156,7 @@ terminal() {
 
 		until(b"/dev/tty\r\n")
 		size(fd, 20, 80)
-		# It is asked for again and again, as nothing says when it has arrived.
-		while b"\n20 80\r" not in text:
-		    os.write(fd, b"\r")
-		    until(b"#%d\r" % text.count(b"\n"))
+		until(b"resized\r\n")
 		os.write(fd, b"hello\r")
 		until(b"got hello")
 		os.write(fd, b"\x03")
@@ -171,7 +169,7 @@ terminal() {
 	END
 	) || fail "$out"
 	expect_match $'^33 101\r\n/dev/pts/[0-9]+\r\nxterm-256color /dev/tty\r\n' "$out"
-	expect_match $'\n20 80\r\ngot hello\r\n' "$out"
+	expect_match $'\nresized\r\nhello\r\ngot hello\r\n' "$out"
 	# ^C ended the command there, and the shell with it.
 	expect_match ' 130$' "$out"
 }
