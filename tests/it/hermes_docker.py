@@ -180,5 +180,5 @@ class Shell:
 def sleeping(docker, box, *numbers):
     """How many processes "sleep NUMBER" there are in it."""
     pattern = "|".join(str(n) for n in numbers)
-    words = "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' '"
-    return int(docker.sh(box, f"{words} | grep -oE 'sleep ({pattern}) ' | wc -l").out)
+    words = "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n'"
+    return int(docker.sh(box, f"{words} | grep -x -A1 sleep | grep -xE '{pattern}' | wc -l").out)
