@@ -1,17 +1,6 @@
 /* exec in sessions and detached, attach and wait. */
 #include "clirig.h"
 
-static void asked(char **argv, void (*manager)(struct peer *p), int code, const char *out,
-                  const char *err) {
-        struct how h = { .manager = manager, .stdin_fd = null_fd() };
-
-        run(argv, &h, &o);
-        close(h.stdin_fd);
-        assert_exit(&o, code);
-        assert_string_equal(o.out, out);
-        assert_string_equal(o.err, err);
-}
-
 /* --- exec ------------------------------------------------------------------------------------ */
 
 static void m_session(struct peer *p) {

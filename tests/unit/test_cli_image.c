@@ -3,21 +3,10 @@
 
 #include "cli/cli_board.h"
 
-static void asked(char **argv, void (*manager)(struct peer *p), int code, const char *out,
-                  const char *err) {
-        struct how h = { .manager = manager, .stdin_fd = null_fd() };
-
-        run(argv, &h, &o);
-        close(h.stdin_fd);
-        assert_exit(&o, code);
-        assert_string_equal(o.out, out);
-        assert_string_equal(o.err, err);
-}
-
 static void m_list(struct peer *p) {
         struct ask a = take_ask(p);
 
-        must(a.op == ASK_IMAGE_LIST && a.json && a.n_labels == 0, "list");
+        must(a.op == ASK_IMAGE_LIST && a.form == ANSWER_JSON && a.n_labels == 0, "list");
         put_answer(p, "[]\n");
 }
 
@@ -32,7 +21,7 @@ static void put_bare_reject(struct peer *p, uint8_t code, const char *line) {
 static void m_verify(struct peer *p) {
         struct ask a = take_ask(p);
 
-        must(a.op == ASK_IMAGE_VERIFY && !a.json && a.n_labels == 2, "verify");
+        must(a.op == ASK_IMAGE_VERIFY && a.form == ANSWER_TEXT && a.n_labels == 2, "verify");
         must(strcmp(a.labels[0], "profile=dev") == 0 && strcmp(a.labels[1], "profile=x") == 0,
              "profiles");
         put_hello(p, FRAME_VERSION);

@@ -435,7 +435,7 @@ static void test_output_only(void **state) {
 static void answer_top(struct peer *p, const char *text) {
         struct ask a = take_ask(p);
 
-        must(a.op == ASK_TOP && !a.json, "top");
+        must(a.op == ASK_TOP && a.form == ANSWER_TEXT, "top");
         put_answer(p, text);
 }
 

@@ -84,8 +84,10 @@ static void another_uid(void **state) {
                 skip();
         }
         for (int n = 0; n <= 1000; n = n ? n * 10 : 1) {
-                struct peer_policy yes = { 70000 + (gid_t)n - 1, true }, no = { 70000 + (gid_t)n, true },
-                                   primary = { 60001, true }, none = { (gid_t)-1, false };
+                struct peer_policy yes = { .group = 70000 + (gid_t)n - 1, .have_group = true },
+                                   no = { .group = 70000 + (gid_t)n, .have_group = true },
+                                   primary = { .group = 60001, .have_group = true },
+                                   none = { .group = (gid_t)-1 };
                 struct peer p = from_child(n);
 
                 assert_int_equal(p.uid, 60002);
@@ -100,7 +102,7 @@ static void another_uid(void **state) {
 }
 
 static void always_allowed(void **state) {
-        struct peer_policy none = { (gid_t)-1, false };
+        struct peer_policy none = { .group = (gid_t)-1 };
         struct peer root = { .uid = 0 }, self = { .uid = geteuid() },
                     other = { .uid = 60002, .gid = (gid_t)-1 };
 
