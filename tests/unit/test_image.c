@@ -186,6 +186,26 @@ static void verifies(void **state) {
         assert_int_equal(asked(ENGINE_CREATE), 1);
 }
 
+/* The image of a profile of which no sandbox is kept need not be there, unless it is asked for by name. */
+static void unused(void **state) {
+        struct ask all = { .op = ASK_IMAGE_VERIFY },
+                   named = { .op = ASK_IMAGE_VERIFY, .n_labels = 1, .labels = { "profile=once" } };
+        struct rig_end *c = ask(0, ALICE, all);
+
+        (void)state;
+        answer(ENGINE_IMAGE_LOOK, image(OURS));
+        answer(ENGINE_IMAGE_LOOK, no_image());
+        assert_says(
+                c, 0,
+                "unused   once: one:2@sha256:0123456789ab is not there, and no sandbox of it is kept "
+                "warm: hermes-sandbox image pull once\n");
+        c = ask(0, ALICE, named);
+        answer(ENGINE_IMAGE_LOOK, no_image());
+        assert_says(c, 1, "1 of 1 profile is not as it should be");
+        assert_string_equal(c->before, "missing  once: one:2@sha256:0123456789ab is not there: "
+                                       "hermes-sandbox image pull once\n");
+}
+
 /* A session's sandbox stays; whose it is, only its user is told. */
 static void of_sessions(void **state) {
         struct ask a = { .op = ASK_IMAGE_VERIFY,
@@ -265,6 +285,16 @@ static void pulls(void **state) {
         assert_says(c, 0, " is there already (00ffeeddccbb): nothing is pulled\n");
 }
 
+/* Without a name nothing is pulled that no sandbox is kept of. */
+static void pulls_what_is_kept(void **state) {
+        struct rig_end *c = ask(0, ALICE, (struct ask){ .op = ASK_IMAGE_PULL });
+
+        (void)state;
+        answer(ENGINE_IMAGE, (struct engine_msg){ .type = ENGINE_IMAGE_READY, .image = OTHER });
+        assert_says(c, 0, "debian:bookworm-slim is there already");
+        assert_int_equal(asked(ENGINE_IMAGE), 0);
+}
+
 static void pull_fails(void **state) {
         struct rig_end *c = ask(0, ALICE, two);
 
@@ -342,9 +372,11 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(lists, begin, end),
                 cmocka_unit_test_setup_teardown(fails, begin, end),
                 cmocka_unit_test_setup_teardown(verifies, begin, end),
+                cmocka_unit_test_setup_teardown(unused, begin, end),
                 cmocka_unit_test_setup_teardown(of_sessions, begin, end),
                 cmocka_unit_test_setup_teardown(noticed, begin, end),
                 cmocka_unit_test_setup_teardown(pulls, begin, end),
+                cmocka_unit_test_setup_teardown(pulls_what_is_kept, begin, end),
                 cmocka_unit_test_setup_teardown(pull_fails, begin, end),
                 cmocka_unit_test_setup_teardown(bounds, begin, end),
                 cmocka_unit_test_setup_teardown(refuses, begin, end),
