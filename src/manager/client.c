@@ -77,7 +77,8 @@ static uint8_t reason_of(const char *word) {
         return REJECT_OTHER;
 }
 
-static void reject(struct client *c, uint8_t exit_code, const char *word, const char *fmt, va_list ap) {
+__attribute__((format(printf, 4, 0))) static void reject(struct client *c, uint8_t exit_code,
+                                                         const char *word, const char *fmt, va_list ap) {
         char line[PROTO_LINE_MAX];
         uint8_t buf[PROTO_LINE_MAX + 64];
         struct reject r = { exit_code, reason_of(word), line };
