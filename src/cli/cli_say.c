@@ -16,7 +16,8 @@ void cli_error_name(const char *name) {
 }
 
 /* In one write. @start: bytes of @line that are there already. */
-static void say(char *line, size_t start, size_t cap, const char *fmt, va_list ap) {
+__attribute__((format(printf, 4, 0))) static void say(char *line, size_t start, size_t cap,
+                                                      const char *fmt, va_list ap) {
         size_t len;
 
         vsnprintf(line + start, cap - start - 1, fmt, ap);
