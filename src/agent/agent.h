@@ -33,7 +33,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "common/agent_args.h"
+#include "agent/ids.h"
 #include "common/frame.h"
 #include "common/proto.h"
 #include "common/proto_session.h"
@@ -46,31 +46,6 @@
 #define EXITED_MAX 256
 /* And a SCRUBBED: its numbers, and a place of at most PROTO_NAME_MAX. */
 #define SCRUBBED_MAX 128
-
-struct agent_user {
-        uid_t uid;
-        gid_t gid;
-};
-
-/* What the broker wrote into the arguments (common/agent_args.h). */
-struct agent_ids {
-        struct agent_user user; /* whom most commands run as */
-        gid_t exec_gid_first;
-        uint32_t exec_gid_count; /* 0: commands run as the agent itself */
-        uint64_t caps;           /* of commands that run as uid 0 */
-        uint32_t n_more;
-        struct agent_user more[AGENT_USERS_MAX];
-};
-
-/* From "UID GID EXEC_GID_FIRST EXEC_GID_COUNT RECONNECT_MS CAPS [UID:GID]..." behind the name: 0, or -EINVAL, also where
- * it is nothing for an agent with this process' uid and gid. */
-int ids_parse(struct agent_ids *ids, int argc, char *args[], uint32_t *ret_reconnect_ms);
-/* The pair of these, or NULL: no command may run as that. */
-const struct agent_user *ids_find(const struct agent_ids *ids, uid_t uid, gid_t gid);
-/* Some command may have the agent's uid. It could signal the agent's processes until they have another. */
-bool ids_exposed(const struct agent_ids *ids);
-/* Why the sandbox can never be scrubbed with such commands; NULL: it may be. */
-const char *ids_no_scrub(const struct agent_ids *ids);
 
 /* Where a page is not written to, it costs nothing. Programs are linked with their variables sorted by section
  * name (Makefile), so that these, which are large or end in something large, stand behind all others, and

@@ -2,7 +2,7 @@
  * Whom commands may run as: the agent's own arguments say it, which the broker wrote. An order names one of these
  * pairs, or breaks the protocol.
  */
-#include "agent/agent.h"
+#include "agent/ids.h"
 
 #include <errno.h>
 #include <linux/capability.h>
