@@ -114,14 +114,14 @@ static void known_templates(void **state) {
         assert_string_equal(rendered(""), "");
         assert_string_equal(rendered("id {{.Id}}, {{ .State.Running }}\n"), "id 0123, true\n");
         assert_string_equal(rendered("{{.State.FinishedAt}} {{.State.StartedAt}}"),
-                            "0001-01-01T00:00:00Z 2026-11-30T10:43:21Z");
+                            "0001-01-01T00:00:00Z 2026-11-30T10:03:21Z");
         assert_string_equal(rendered("{{.HostConfig.Memory}} {{.Config.Cmd}} {{.Config.Labels}}"),
                             "5368709120 [sleep infinity] map[b:2 a:x y c:]");
         assert_string_equal(rendered("{{json .Config.Entrypoint}} {{json .Id}} {{json .Config.Cmd}}"),
                             "null \"0123\" [\"sleep\",\"infinity\"]");
         assert_string_equal(rendered("{{json .State}}"),
                             "{\"Running\":true,\"FinishedAt\":\"0001-01-01T00:00:00Z\","
-                            "\"StartedAt\":\"2026-11-30T10:43:21Z\"}");
+                            "\"StartedAt\":\"2026-11-30T10:03:21Z\"}");
         assert_string_equal(rendered("{{json .Labels}}"), "{\"a\":\"x y\",\"b\":\"2\",\"c\":\"\"}");
         assert_string_equal(
                 rendered("[{{.Label \"a\"}}|{{.Label \"no\"}}|{{index .Config.Labels `b`}}]"),
