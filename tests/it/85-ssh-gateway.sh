@@ -23,10 +23,10 @@ image() {
 		return
 	fi
 	cp "$(image_archive bookworm)" "$tar"
-	mapfile -t libs < <(ldd "${programs[@]/#//}" | awk '$2 == "=>" { sub("^/(usr/)?", "usr/", $3); print $3 }' | sort -u)
-	tar -r -h -f "$tar" -C / "${programs[@]}" "${libs[@]}"
-	image_import "$HST_ENGINE" $IMAGE "$tar"
-	rm "$tar"
+	tar -tf "$tar" | sed 's|^[./]*||' | sort >"$HST_DIR/has"
+	mapfile -t libs < <(ldd "${programs[@]/#//}" | awk '$2 == "=>" { sub("^/(usr/)?", "usr/", $3); print $3 }' | sort -u |
+		comm -23 - "$HST_DIR/has")
+	tar -r -h -f "$tar" -C / "${programs[@]}" "${libs[@]}" && image_import "$HST_ENGINE" $IMAGE "$tar" && rm "$tar"
 }
 
 # authorize NAME KEY NOTE…: as add-key writes it (tests/unit/test_cli_ssh.c).
@@ -361,8 +361,8 @@ it_config <<-END
 	pool:
 	  size: 1
 	  image: $IMAGE
-	  memory: 512m
-	  pids: 256
+	  memory_limit: 512m
+	  pids_limit: 256
 	  limits:
 	    command_bytes: 2m
 	profiles:
