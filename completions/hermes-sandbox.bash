@@ -97,6 +97,16 @@ _hermes_sandbox_options() {
 		echo '--help -h --since --until --user --session --key --exec --failed --summary --json --full --verify'
 		echo '--log --trail --account --manager'
 		;;
+	ssh)
+		case $2 in
+		enable) echo '--help -h --listen --no-systemd' ;;
+		disable) echo '--help -h --no-systemd' ;;
+		add-key) echo '--help -h --profile --ttl --name' ;;
+		list-keys) echo '--help -h --json' ;;
+		status | remove-key) echo '--help -h' ;;
+		*) echo '--help -h --listen --no-systemd --profile --ttl --name --json' ;;
+		esac
+		;;
 	doctor) echo '--help -h --json --root --socket' ;;
 	*) echo '--help -h' ;;
 	esac
@@ -110,7 +120,7 @@ _hermes_sandbox_remote() {
 
 _hermes_sandbox() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command='' operand=0 i
-	local commands='exec session ps attach wait kill cp cat ls rm status top stats metrics logs start stop setup image config audit doctor version help'
+	local commands='exec session ps attach wait kill cp cat ls rm status top stats metrics logs start stop setup image config ssh audit doctor version help'
 
 	COMPREPLY=()
 	# bash breaks --option=value into three words.

@@ -68,7 +68,7 @@ function __hermes_sandbox_command
 end
 
 complete -c hermes-sandbox -f
-complete -c hermes-sandbox -s h -l help -d 'help' -n '__hermes_sandbox_bare; or __hermes_sandbox_is exec session ps attach wait kill cp cat ls rm status top stats metrics logs start stop setup image config audit doctor version help'
+complete -c hermes-sandbox -s h -l help -d 'help' -n '__hermes_sandbox_bare; or __hermes_sandbox_is exec session ps attach wait kill cp cat ls rm status top stats metrics logs start stop setup image config ssh audit doctor version help'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -l version -d 'print the version'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -l socket -rF -d 'socket of the manager'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a exec -d 'run a command in a sandbox'
@@ -91,6 +91,7 @@ complete -c hermes-sandbox -n __hermes_sandbox_bare -a stop -d 'stop them (root)
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a setup -d 'configure it, start it, prove it (root)'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a image -d 'the images of the profiles'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a config -d 'check the configuration, or show what is in force'
+complete -c hermes-sandbox -n __hermes_sandbox_bare -a ssh -d 'the ssh gateway: start it, and who may log in (root)'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a audit -d 'who ran what, and what was refused; check the trails'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a doctor -d 'what is wrong with this machine, and what mends it'
 complete -c hermes-sandbox -n __hermes_sandbox_bare -a version -d 'print the version'
@@ -199,6 +200,13 @@ complete -c hermes-sandbox -n '__hermes_sandbox_is audit' -l log -rF -d 'log in 
 complete -c hermes-sandbox -n '__hermes_sandbox_is audit' -l trail -rF -d 'readable trail to verify'
 complete -c hermes-sandbox -n '__hermes_sandbox_is audit' -l account -x -a '(__fish_complete_users)' -d 'account of the manager'
 complete -c hermes-sandbox -n '__hermes_sandbox_is audit' -l manager -rF -d 'program of the manager'
+complete -c hermes-sandbox -n '__hermes_sandbox_is ssh' -a 'enable disable status add-key remove-key list-keys'
+complete -c hermes-sandbox -n '__hermes_sandbox_is ssh' -l listen -x -d 'address of this machine, ADDR[:PORT]'
+complete -c hermes-sandbox -n '__hermes_sandbox_is ssh' -l no-systemd -d 'start sshd itself'
+complete -c hermes-sandbox -n '__hermes_sandbox_is ssh' -l profile -xa '(__hermes_sandbox_profiles)' -d 'of the session of the key'
+complete -c hermes-sandbox -n '__hermes_sandbox_is ssh' -l ttl -x -d 'closed when nothing ran for so long'
+complete -c hermes-sandbox -n '__hermes_sandbox_is ssh' -l name -x -d 'of the key'
+complete -c hermes-sandbox -n '__hermes_sandbox_is ssh' -l json -d 'list-keys: an array of objects'
 complete -c hermes-sandbox -n '__hermes_sandbox_is doctor' -l json -d 'an array of objects'
 complete -c hermes-sandbox -n '__hermes_sandbox_is doctor' -l root -xa '(__fish_complete_directories)' -d 'another tree to look at'
 complete -c hermes-sandbox -n '__hermes_sandbox_is doctor' -l socket -rF -d 'socket of the manager'
@@ -232,4 +240,4 @@ __hermes_sandbox_setup true hermes-sandbox-setup
 complete -c hermes-sandbox-setup -f
 complete -c hermes-sandbox-setup -s h -l help -d 'help'
 
-complete -c hermes-sandbox -n '__hermes_sandbox_is help' -a 'exec session ps attach wait kill cp cat ls rm status top stats metrics logs start stop setup image config audit doctor version help'
+complete -c hermes-sandbox -n '__hermes_sandbox_is help' -a 'exec session ps attach wait kill cp cat ls rm status top stats metrics logs start stop setup image config ssh audit doctor version help'

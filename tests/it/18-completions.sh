@@ -122,6 +122,7 @@ options() {
 		doctor) "$BUILD/hermes-sandbox-doctor" --help ;;
 		setup) "$BUILD/hermes-sandbox-setup" --help ;;
 		image) "$BUILD/hermes-sandbox-image" --help ;;
+		ssh) "$BUILD/hermes-sandbox-ssh" --help ;;
 		esac
 	} | sed '/^examples:/,/^$/d' |
 		{ grep -oE '^  +(-[a-z]|--[a-z-]+)( [A-Z]+)?(, (-[a-z]|--[a-z-]+)( [A-Z]+)?)*|\[--?[a-z-]+|config [a-z]+ \[--[a-z-]+' || true; } |
