@@ -26,6 +26,7 @@ _hermes_sandbox_value() {
 	image,--flavour) mapfile -t COMPREPLY < <(compgen -W 'base dev hermes' -- "$2") && return ;;
 	image,--suite) mapfile -t COMPREPLY < <(compgen -W 'bookworm trixie' -- "$2") && return ;;
 	image,--name | image,--package | image,--mirror) COMPREPLY=() && return ;;
+	ssh,--listen | ssh,--ttl | ssh,--name) COMPREPLY=() && return ;;
 	logs,-[a-z] | ls,-[a-z] | rm,-[a-z] | cp,-[a-z]) return 1 ;;
 	esac
 	case $1 in
@@ -188,6 +189,13 @@ _hermes_sandbox() {
 			mapfile -t COMPREPLY < <(compgen -W 'list pull verify build remove' -- "$cur")
 		elif [[ ${COMP_WORDS[operand]} == pull || ${COMP_WORDS[operand]} == verify ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "$(_hermes_sandbox_profiles)" -- "$cur")
+		fi
+		;;
+	ssh)
+		if [[ $operand -eq 0 || $operand -eq $COMP_CWORD ]]; then
+			mapfile -t COMPREPLY < <(compgen -W 'enable disable status add-key remove-key list-keys' -- "$cur")
+		elif [[ ${COMP_WORDS[operand]} == add-key ]]; then
+			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		fi
 		;;
 	session)
