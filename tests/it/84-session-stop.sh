@@ -39,11 +39,10 @@ stops() {
 it_case "stop ends the jobs, the detached commands and the others, which exit with 137" stops
 
 refuses() {
-	local sandbox
+	local sandbox line rc=0
 	sandbox=$(of work .sandbox)
-	expect_rc 125 hs exec --session work true
-	hs exec --session work true 2>&1 | grep -q 'session "work" is stopped: hermes-sandbox session start work' ||
-		fail "another line"
+	line=$(hs exec --session work true 2>&1) || rc=$?
+	expect_eq '125 hermes-sandbox: exec: session "work" is stopped: hermes-sandbox session start work' "$rc $line"
 	expect_rc 125 hs exec --session "${sandbox:0:12}" true
 	expect_rc 125 hs exec --session work --open true
 	expect_eq "$sandbox" "$(docker_ ps -q --no-trunc --filter "id=$sandbox")"
