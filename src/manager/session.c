@@ -95,7 +95,9 @@ static void copy_request(struct session *s, const struct open_request *r) {
                 memcpy(s->env, r->env_wire, r->env_len);
         s->env_len = r->env_len;
         s->n_env = r->n_env;
-        s->workdir = copy(r->workdir);
+        /* Who logs in is at home, as by any sshd: relative names of scp and sftp begin there. */
+        s->workdir = copy(r->workdir[0] == '\0' && s->owner.fp[0] != '\0' ? s->pool->profile->home
+                                                                          : r->workdir);
         session_narrow(s, &r->narrow);
 }
 

@@ -95,8 +95,9 @@ long() {
 	local word
 	word=$(head -c 100000 /dev/zero | tr '\0' x)
 	expect_eq 100000 "$(on "word=$word; echo \${#word}")"
-	expect_rc 1 on "word=$word$word; echo hello" 2>"$HST_DIR/err"
-	expect_match 'Argument list too long' "$(cat "$HST_DIR/err")"
+	# Two of them: this machine takes no longer argument for ssh either.
+	! on "one=$word" "two=$word; echo hello" >"$HST_DIR/out" 2>"$HST_DIR/err" || fail "it ran"
+	expect_match 'Argument list too long' "$(tail -c 300 "$HST_DIR/err")"
 	expect_eq after "$(on 'echo after')"
 }
 
@@ -112,7 +113,7 @@ input() {
 
 environment() {
 	local out
-	out=$(LANG=C.UTF-8 LC_TIME=POSIX BASH_ENV=/tmp/x FOO=bar with one -o SendEnv='LANG LC_* BASH_ENV FOO' -o SetEnv=LD_PRELOAD=x \
+	out=$(env -u LC_ALL LANG=C.UTF-8 LC_TIME=POSIX BASH_ENV=/tmp/x FOO=bar ssh "${OPTIONS[@]}" -i "$HST_DIR/one" -o SendEnv='LANG LC_* BASH_ENV FOO' -o SetEnv=LD_PRELOAD=x \
 		$TO 'env | sort' </dev/null)
 	expect_match $'(^|\n)HOME=/' "$out"
 	expect_match $'\nLANG=C.UTF-8\nLC_TIME=POSIX\nLOGNAME=hermes-ssh\n' "$out"
@@ -191,7 +192,7 @@ two_keys() {
 	local names
 	on 'echo secret >/tmp/secret; sleep 7853 >/dev/null 2>&1 &'
 	expect_eq "none" "$(with two $TO '[ -e /tmp/secret ] && cat /tmp/secret || echo none' </dev/null)"
-	expect_eq "none" "$(with two $TO 'grep -ls 7853 /proc/[0-9]*/cmdline | grep -v "/$$/" || echo none' </dev/null)"
+	expect_eq "none" "$(with two $TO 'grep -ls "785[3]" /proc/[0-9]*/cmdline | grep -v "/$$/" || echo none' </dev/null)"
 	names=$(root session list --all --json)
 	jq -e --arg n "$(session_of one)" 'any(.[]; .session == $n or .name == $n)' <<<"$names" >/dev/null || fail "not there: $names"
 	jq -e --arg n "$(session_of two)" 'any(.[]; (.session == $n or .name == $n))' <<<"$names" >/dev/null || fail "not there: $names"
@@ -284,7 +285,7 @@ nothing_else() {
 	refused 'Permission denied \(publickey\)' "${key[@]}" -o PreferredAuthentications=password,keyboard-interactive $TO id
 	refused 'forwarding failed|administratively prohibited|open failed' "${key[@]}" -W 127.0.0.1:$PORT $TO
 	refused 'remote port forwarding failed' "${key[@]}" -o ExitOnForwardFailure=yes -R 2288:127.0.0.1:22 $TO id
-	refused 'Tunnel device|tunnel' "${key[@]}" -o ExitOnForwardFailure=yes -o LogLevel=INFO -w 0:0 $TO id
+	refused 'Tunnel forwarding failed' "${key[@]}" -o ExitOnForwardFailure=yes -o LogLevel=INFO -w 0:0 $TO id
 	refused 'subsystem request failed' "${key[@]}" -s $TO netconf
 	expect_eq "none none" "$(DISPLAY=:7 ssh-agent ssh "${OPTIONS[@]/IdentityAgent=none/IdentityAgent=SSH_AUTH_SOCK}" "${key[@]}" -A -X \
 		$TO 'echo ${SSH_AUTH_SOCK-none} ${DISPLAY-none}' </dev/null 2>/dev/null)"
