@@ -299,7 +299,7 @@ static bool overlap(const char *a, const char *b) {
 }
 
 /* What a folder of the caller's would hide, or in which the engine or the kernel would have to make an entry for what
- * is mounted below it. */
+ * is mounted below it. In a tmpfs of the profile it does, before anything runs there. */
 static const char *hidden_by(const char *dst, const struct config_profile *p) {
         static const char *const own[] = { "/proc",           "/sys",       "/dev",
                                            AGENT_DIR,         "/etc/hosts", "/etc/hostname",
@@ -310,7 +310,7 @@ static const char *hidden_by(const char *dst, const struct config_profile *p) {
                         return own[i];
         /* In the very place of a tmpfs it is instead of it. */
         for (size_t i = 0; i < p->n_tmpfs; i++)
-                if (strcmp(dst, p->tmpfs[i].path) != 0 && overlap(dst, p->tmpfs[i].path))
+                if (strcmp(dst, p->tmpfs[i].path) != 0 && mount_path_below(p->tmpfs[i].path, dst))
                         return p->tmpfs[i].path;
         return NULL;
 }

@@ -335,14 +335,19 @@ static void allowed(void **state) {
 }
 
 static void destinations(void **state) {
-        static const char *const bad[] = {
-                "/proc",      "/proc/x", "/sys",  "/dev/shm",        "/.hermes-sandbox",      "/etc",
-                "/etc/hosts", "/tmp/a",  "/home", "/home/sandbox/x", "/.hermes-sandbox/agent"
-        };
+        static const char *const bad[] = { "/proc",
+                                           "/proc/x",
+                                           "/sys",
+                                           "/dev/shm",
+                                           "/.hermes-sandbox",
+                                           "/etc",
+                                           "/etc/hosts",
+                                           "/home",
+                                           "/.hermes-sandbox/agent" };
         static const char *const good[] = { "/work", "/home/x", "/etc/x", "/process", "/tmpx",
                                             "/srv/a/b",
-                                            /* instead of the tmpfs there */
-                                            "/tmp", "/home/sandbox" };
+                                            /* instead of the tmpfs there, and in it */
+                                            "/tmp", "/home/sandbox", "/tmp/a", "/home/sandbox/x" };
 
         (void)state;
         for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
