@@ -327,7 +327,8 @@ struct agent {
         char no_scrub[128];     /* why this sandbox can never be proved clean; "": it can */
         bool scrub_due;         /* from an order with scrub until its SCRUBBED */
         uint32_t scrub_channel; /* its channel */
-        bool halt_due;          /* from a HALT until its HALTED */
+        bool halt_due;          /* from a HALT until the last HALTED */
+        uint32_t halts;         /* that it will answer */
         uint64_t halt_kill_us;  /* when KILL follows TERM; 0: it has */
         uint64_t halt_dead_us;  /* when nothing was left to kill; 0: not yet */
         uint32_t halted;        /* how many it ends */

@@ -3,7 +3,7 @@
  *
  * TERM goes to everybody, after the grace time KILL: by one call, which to the kernel comes before or after each fork,
  * so that there is no outrunning it. Who had been stopped is woken, so that TERM reaches it. The commands end as by any
- * other signal, and their ends are told as always; the loop goes on meanwhile. HALTED comes once no process is left.
+ * other signal, and their ends are told as always; the loop goes on meanwhile. HALTED comes once no process is left, one for each HALT.
  * Ends come before it, but for those of commands whose output nobody takes: for them it waits DRAIN_MAX_US.
  */
 #include "agent/agent.h"
@@ -44,16 +44,16 @@ static void tell(struct agent *a) {
 
         wire_out_init(&out, buf, sizeof(buf));
         wire_put_u32(&out, a->halted);
-        link_put(&a->link, FRAME_HALTED, 0, buf, sizeof(buf));
-        a->halt_due = false;
+        for (; a->halts > 0 && link_room(&a->link) >= EXITED_MAX; a->halts--)
+                link_put(&a->link, FRAME_HALTED, 0, buf, sizeof(buf));
+        a->halt_due = a->halts > 0;
 }
 
 /* Nothing runs: what is prepared may stay so. A second HALT may have crossed with the answer to the first, and a command
  * may stand behind it. */
 static void answer_at_once(struct agent *a) {
         a->halt_dead_us = 1;
-        if (link_room(&a->link) >= EXITED_MAX)
-                tell(a);
+        tell(a);
 }
 
 int halt_frame(struct agent *a, const struct frame *f) {
@@ -65,6 +65,7 @@ int halt_frame(struct agent *a, const struct frame *f) {
         until = now_us() + wire_get_u32(&in) * UINT64_C(1000);
         if (!wire_in_done(&in) || f->channel != 0 || a->scrub_due || a->order_len > 0)
                 return -EPROTO;
+        a->halts++;
         if (a->halt_due) {
                 if (a->halt_kill_us > until)
                         a->halt_kill_us = until;
@@ -105,7 +106,7 @@ bool halt_advance(struct agent *a) {
                 if (a->n_execs > 0)
                         return true; /* their ends come first */
         }
-        if (!drained(a, now) || a->n_untold > 0 || link_room(&a->link) < EXITED_MAX)
+        if (!drained(a, now) || a->n_untold > 0)
                 return false;
         tell(a);
         return false;
@@ -126,6 +127,7 @@ void halt_abandon(struct agent *a) {
         if (!a->halt_due)
                 return;
         a->halt_due = false;
+        a->halts = 0;
         while (exec_children_left() && now_us() < until) {
                 kill_all(a);
                 nanosleep(&pause, NULL);

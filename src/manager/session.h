@@ -96,6 +96,7 @@ struct session {
         struct session_shape shape;
         bool stopped;         /* as its file says: it is stopped, or on the way there */
         bool recorded;        /* and that it was is in the trails */
+        unsigned halts;       /* that its agent has not answered */
         uint64_t halt_due_ms; /* by when its agent has ended what runs there */
         struct audit_caller
                 stopper; /* who has asked for that first; @stop_asked: anybody has, in this life */

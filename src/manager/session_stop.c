@@ -60,6 +60,7 @@ static void halt(struct session *s, uint32_t grace_ms) {
         if (s->halt_due_ms == 0 || due < s->halt_due_ms)
                 s->halt_due_ms = due;
         mark(s, s->halt_due_ms);
+        s->halts++;
         conn_send(&s->sandbox->conn, FRAME_HALT, 0, 0, buf, sizeof(buf));
 }
 
@@ -190,8 +191,11 @@ int session_halted(struct session *s, const struct frame *f) {
 
         wire_in_init(&in, f->payload, f->len);
         processes = wire_get_u32(&in);
-        if (s->state != SESSION_STOPPING || f->channel != 0 || !wire_in_done(&in))
+        if (s->state != SESSION_STOPPING || s->halts == 0 || f->channel != 0 || !wire_in_done(&in))
                 return -EPROTO;
+        /* Another may have crossed with this one, and no command may come before its answer. */
+        if (--s->halts > 0)
+                return 0;
         session_move(s, SESSION_STOPPED);
         s->halt_due_ms = 0;
         s->idle_ms = now_ms();

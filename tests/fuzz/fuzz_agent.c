@@ -277,11 +277,11 @@ static void forget_command(unsigned i) {
 static void halt(uint8_t how, uint32_t grace_ms) {
         uint8_t buf[5] = { (uint8_t)grace_ms, (uint8_t)(grace_ms >> 8) };
         struct frame f = { .type = FRAME_HALT, .channel = how % 8 == 1, .payload = buf };
-        bool good = how % 8 > 2, under_way = agent.halt_due;
+        bool good = how % 8 > 2;
 
         f.len = how % 8 == 2 ? 3 : how % 8 == 0 ? 5 : 4;
         check(halt_frame(&agent, &f) == (good ? 0 : -EPROTO));
-        halts += good && !under_way;
+        halts += good;
         if (how % 16 > 8)
                 settle();
 }

@@ -111,6 +111,28 @@ static void who_waits(void **state) {
         assert_int_equal(b->reason, REJECT_NO_SESSION);
 }
 
+/* Each of two is answered, and nothing may run in between. */
+static void two_stops(void **state) {
+        struct rig_end *a, *b;
+        struct session *s;
+
+        (void)state;
+        open_session(ALICE, "a");
+        s = session_find(&r->m, "a");
+        a = stop(1, ALICE, "a");
+        b = stop(2, ALICE, "a");
+        assert_int_equal(r->agents[0].got[FRAME_HALT], 2);
+        halted(1);
+        assert_false(a->final || b->final);
+        assert_int_equal(s->state, SESSION_STOPPING);
+        halted(1);
+        assert_says(a, 0, "");
+        assert_says(b, 0, "");
+        assert_int_equal(s->state, SESSION_STOPPED);
+        halted(1);
+        assert_null(session_find(&r->m, "a"));
+}
+
 static void another_users(void **state) {
         (void)state;
         open_session(ALICE, "a");
@@ -198,7 +220,8 @@ static void stays_stopped(void **state) {
         assert_says(x, 125, "is stopped");
         assert_int_equal(x->reason, REJECT_STOPPED);
         assert_true(r->agents[0].got[FRAME_HALT] > 0);
-        halted(0);
+        for (unsigned n = r->agents[0].got[FRAME_HALT]; n > 0; n--)
+                halted(0);
         assert_says(c, 0, "");
         assert_int_equal(s->state, SESSION_STOPPED);
         assert_says(start(1, ALICE, "a"), 0, "");
@@ -230,9 +253,9 @@ static void ended_in_between(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                TEST(stops_and_starts), TEST(detached_ends), TEST(who_waits),     TEST(another_users),
-                TEST(agent_wrong),      TEST(halted_unasked), TEST(idle),         TEST(not_put_down),
-                TEST(stays_stopped),    TEST(ended_in_between),
+                TEST(stops_and_starts), TEST(detached_ends), TEST(who_waits),        TEST(two_stops),
+                TEST(another_users),    TEST(agent_wrong),   TEST(halted_unasked),   TEST(idle),
+                TEST(not_put_down),     TEST(stays_stopped), TEST(ended_in_between),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
