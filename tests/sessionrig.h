@@ -89,7 +89,7 @@ static inline void send_exec(struct rig_end *c, const char *session, struct exec
 }
 
 static inline struct rig_end *exec_in(unsigned slot, unsigned user, const char *session,
-                               struct exec_request q) {
+                                      struct exec_request q) {
         struct rig_end *c = caller(slot, user);
 
         send_exec(c, session, q);

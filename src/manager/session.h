@@ -200,7 +200,8 @@ void session_exec_left(struct session *s, struct exec *x);
 
 /* --- session_stop.c ----------------------------------------------------------------------------- */
 
-/* Answers @c once nothing runs in it any more, or at once why that cannot be. */
+/* Answers @c once nothing runs in it any more, or at once why that cannot be. @grace_ms between TERM and KILL, 0: the
+ * profile's. */
 void session_stop(struct session *s, struct client *c, uint64_t grace_ms);
 /* Answers @c, at once where it is not being stopped. */
 void session_start(struct session *s, struct client *c);

@@ -83,9 +83,15 @@ static bool put_down(struct session *s, struct client *c) {
         return false;
 }
 
-void session_stop(struct session *s, struct client *c, uint64_t grace_ms) {
-        uint32_t grace = grace_ms < GRACE_MAX_MS ? (uint32_t)grace_ms : GRACE_MAX_MS;
+/* @asked 0: the profile's, and none where that has gone. */
+static uint32_t grace_of(const struct session *s, uint64_t asked) {
+        const struct config_profile *p = s->pool->profile;
+        uint64_t ms = asked || !p ? asked : p->limits.grace_ms;
 
+        return ms < GRACE_MAX_MS ? (uint32_t)ms : GRACE_MAX_MS;
+}
+
+void session_stop(struct session *s, struct client *c, uint64_t grace_ms) {
         if (s->state == SESSION_STOPPED) {
                 done(c);
                 return;
@@ -104,14 +110,12 @@ void session_stop(struct session *s, struct client *c, uint64_t grace_ms) {
                 session_move(s, SESSION_STOPPING);
         }
         wait_for(s, c, false);
-        halt(s, grace);
+        halt(s, grace_of(s, grace_ms));
 }
 
 void session_stop_again(struct session *s) {
-        const struct config_profile *p = s->pool->profile;
-
         session_move(s, SESSION_STOPPING);
-        halt(s, p && p->limits.grace_ms < GRACE_MAX_MS ? (uint32_t)p->limits.grace_ms : 0);
+        halt(s, grace_of(s, 0));
 }
 
 /* It takes commands again: 0, or -errno and a word for it; then it is as before. */

@@ -476,17 +476,6 @@ static inline void rig_note_ids(struct rig *r) {
 
 /* --- begin and end ------------------------------------------------------------------------------- */
 
-static inline int rig_low_fd(void) {
-        int fd = dup(STDERR_FILENO);
-
-        close(fd);
-        return fd;
-}
-
-static inline void rig_suppressed(void *userdata, uid_t uid, uint64_t requests, uint64_t ms) {
-        check(audit_suppressed(((struct rig *)userdata)->m.audit, uid, requests, ms) == 0);
-}
-
 /* With one sandbox that is warm. */
 static inline struct rig *rig_begin(void) {
         static const struct broker_events on;

@@ -83,3 +83,15 @@ static inline void rig_init(void) {
                  limits);
         rig_configs[1] = rig_config(text);
 }
+
+/* The lowest descriptor that is free. */
+static inline int rig_low_fd(void) {
+        int fd = dup(STDERR_FILENO);
+
+        close(fd);
+        return fd;
+}
+
+static inline void rig_suppressed(void *userdata, uid_t uid, uint64_t requests, uint64_t ms) {
+        check(audit_suppressed(((struct rig *)userdata)->m.audit, uid, requests, ms) == 0);
+}

@@ -29,10 +29,9 @@ static void opened_and_closed(void **state) {
         struct rig_end *c;
 
         (void)state;
-        c = open_as(0, ALICE, (struct open_request){ .name = "a",
-                              .ttl_ms = 5000,
-                              .n_labels = 1,
-                              .labels = { "k=v" } });
+        c = open_as(0, ALICE,
+                    (struct open_request){
+                            .name = "a", .ttl_ms = 5000, .n_labels = 1, .labels = { "k=v" } });
         assert_says(c, 0, "a\n");
         assert_int_equal(strlen(c->said), 2);
         assert_true(is_kept("a"));
@@ -58,7 +57,7 @@ static void made_up_names_differ(void **state) {
         assert_memory_equal(first, "s-", 2);
         assert_int_equal(strlen(first), 11);
         caller(1, ALICE);
-        open_as(1, ALICE, (struct open_request){  });
+        open_as(1, ALICE, (struct open_request){});
         rig_answer(r, 0);
         rig_agent(r, 1, "scrub=yes\n");
         rig_held(r, &r->agents[1], 0, 1);
@@ -72,14 +71,11 @@ static void refused(void **state) {
         open_session(ALICE, "a");
         assert_says(open_as(1, ALICE, (struct open_request){ .name = "a" }), 64, "is taken");
         assert_says(open_as(1, BOB, (struct open_request){ .name = "a" }), 64, "is taken");
-        assert_says(open_as(1, ALICE, (struct open_request){ .name = "-x" }), 64,
-                    "cannot be");
-        assert_says(open_as(1, ALICE, (struct open_request){ .profile = "none" }), 64,
-                    "no profile");
+        assert_says(open_as(1, ALICE, (struct open_request){ .name = "-x" }), 64, "cannot be");
+        assert_says(open_as(1, ALICE, (struct open_request){ .profile = "none" }), 64, "no profile");
         assert_says(open_as(1, ALICE, (struct open_request){ .ttl_ms = UINT64_MAX }), 64,
                     "over the limit");
-        assert_says(open_as(1, ALICE, (struct open_request){ .mounts = true }), 64,
-                    "no descriptor");
+        assert_says(open_as(1, ALICE, (struct open_request){ .mounts = true }), 64, "no descriptor");
         assert_says(exec_in(1, ALICE, "b", (struct exec_request){ 0 }), 125, "no session \"b\"");
         assert_says(exec_in(1, ALICE, ".b", (struct exec_request){ 0 }), 64, "cannot be");
         assert_says(exec_in(1, ALICE, "a", (struct exec_request){ .profile = "once" }), 64,
@@ -129,8 +125,7 @@ static void quotas(void **state) {
         assert_says(exec_in(1, ALICE, "", (struct exec_request){ 0 }), 125, "limits.execs");
         open_as(1, ALICE, (struct open_request){ .name = "b" });
         assert_false(r->clients[1].final);
-        assert_says(open_as(2, ALICE, (struct open_request){ .name = "c" }), 125,
-                    "limits.sessions");
+        assert_says(open_as(2, ALICE, (struct open_request){ .name = "c" }), 125, "limits.sessions");
         /* What it holds is counted over all who wait for it. */
         for (unsigned i = 2; i < 4; i++)
                 assert_false(exec_in(i, BOB, "d", (struct exec_request){ .open = true })->final);
@@ -292,10 +287,9 @@ static void found_again(void **state) {
         struct session *s;
 
         (void)state;
-        open_as(0, ALICE, (struct open_request){ .name = "a",
-                          .ttl_ms = 10000,
-                          .n_labels = 1,
-                          .labels = { "k=v" } });
+        open_as(0, ALICE,
+                (struct open_request){
+                        .name = "a", .ttl_ms = 10000, .n_labels = 1, .labels = { "k=v" } });
         exec_in(1, ALICE, "a", (struct exec_request){ .detach = true });
         rig_restart(r);
         s = session_find(&r->m, "a");

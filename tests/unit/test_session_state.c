@@ -84,9 +84,8 @@ static int begin(void **state) {
         memcpy(s->env, env, sizeof(env));
         s->env_len = sizeof(env);
         s->n_env = 1;
-        session_narrow(s, &(struct narrow){ .pids_limit = 20,
-                                            .n_tmpfs = 1,
-                                            .tmpfs = { { "/tmp", 4096 } } });
+        session_narrow(
+                s, &(struct narrow){ .pids_limit = 20, .n_tmpfs = 1, .tmpfs = { { "/tmp", 4096 } } });
         s->shape = (struct session_shape){ .image = "debian:12",
                                            .network = "none",
                                            .pids_limit = 20,
@@ -266,9 +265,8 @@ static void no_folder(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                TEST(read_again),     TEST(first_version),
-                TEST(cut_anywhere), TEST(more_than_there_is),
-                TEST(other_contents), TEST(other_files),  TEST(no_folder),
+                TEST(read_again),     TEST(first_version), TEST(cut_anywhere), TEST(more_than_there_is),
+                TEST(other_contents), TEST(other_files),   TEST(no_folder),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,7 +92,9 @@ static void who_waits(void **state) {
 
         (void)state;
         open_session(ALICE, "a");
-        a = stop(1, ALICE, "a");
+        a = ask(1, ALICE, (struct ask){ .op = ASK_SESSION_STOP, .name = "a" });
+        /* Without one it is the profile's grace time. */
+        assert_true(session_find(&r->m, "a")->halt_due_ms > now_ms() + EXEC_LATE_MS + 1500);
         b = start(2, ALICE, "a");
         assert_false(a->final || b->final);
         halted(0);
