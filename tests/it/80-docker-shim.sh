@@ -320,6 +320,14 @@ mounts() {
 	expect_eq hello "$(cat "$FILES/mine/file")"
 	ends 2 exec mounted sh -c 'echo no >/read/file'
 	ends 0 rm -f mounted
+	# As Hermes has it for a host user: capabilities are not for him, and a warning says so.
+	opens -d --name mounted --cap-drop ALL --cap-add CHOWN --user "$(id -u "$CALLER"):$(id -g "$CALLER")" \
+		-v "$FILES/mine:/workspace" "$HST_IMAGE" sleep infinity
+	expect_match '^WARNING: --cap-add: not given: beside folders of this machine' "$ERR"
+	ends 0 exec mounted sh -c 'id -u; pwd; echo mine >made'
+	expect_eq "$(id -u "$CALLER") /workspace" "$(xargs <<<"$OUT")"
+	expect_eq "$(id -u "$CALLER")" "$(stat -c %u "$FILES/mine/made")"
+	ends 0 rm -f mounted
 	refused 'session open|.*allowed_file_paths|.*not' -v "/etc:/host-etc"
 }
 it_case "host folders, as far as the administrator allows" mounts
@@ -338,6 +346,8 @@ templates() {
 	expect_match '^template parsing error: <\.Nosuch>' "$ERR"
 	ends 1 inspect -f '{{range .Mounts}}x{{end}}' tt
 	expect_match '^template parsing error' "$ERR"
+	ends 1 ps --format 'table {{.ID}}'
+	expect_match '"table"' "$ERR"
 	ends 1 ps --filter health=x
 	expect_match "invalid filter 'health=x'" "$ERR"
 	ends 0 rm -f tt

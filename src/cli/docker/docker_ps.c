@@ -263,6 +263,12 @@ int docker_ps(const struct docker *d, int argc, char **argv) {
                         l.whole = value == NULL;
                         break;
                 case FORMAT:
+                        if (strncmp(value, "table ", 6) == 0) {
+                                cli_line(
+                                        "--format: a table has the columns of docker ps without --format here: "
+                                        "leave \"table\" out for one of your own without a heading");
+                                return DOCKER_FAILED;
+                        }
                         l.format = value[0] && strcmp(value, "table") != 0 ? value : NULL;
                         break;
                 default:
