@@ -221,7 +221,10 @@ static void images(void **state) {
                                 .memory_bytes = 4,
                                 .cpu_nano = 5,
                                 .shm_bytes = 6,
-                                .pids_limit = 7 },
+                                .pids_limit = 7,
+                                .capabilities = UINT64_C(1) << 40 | 3,
+                                .n_tmpfs = 2,
+                                .tmpfs = { { "/tmp", 8 }, { "/root", 9 } } },
                           g;
         ssize_t n = image_info_encode(&i, buf, sizeof(buf));
 
@@ -237,6 +240,9 @@ static void images(void **state) {
         assert_string_equal(g.created, "2026-11-30T00:00:00Z");
         assert_true(g.present && g.bytes == 1 && g.uid == 2 && g.gid == 3 && g.memory_bytes == 4);
         assert_true(g.cpu_nano == 5 && g.shm_bytes == 6 && g.pids_limit == 7);
+        assert_true(g.capabilities == (UINT64_C(1) << 40 | 3) && g.n_tmpfs == 2);
+        assert_string_equal(g.tmpfs[1].path, "/root");
+        assert_true(g.tmpfs[0].bytes == 8 && g.tmpfs[1].bytes == 9);
 }
 
 static void records(void **state) {
