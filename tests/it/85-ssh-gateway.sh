@@ -18,15 +18,22 @@ KNOWN=$HST_DIR/known_hosts
 image() {
 	local suite tar=$HST_DIR/image.tar libs programs=(usr/lib/openssh/sftp-server usr/bin/scp usr/bin/rsync)
 	suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
-	if [ "$suite" != bookworm ] || readelf -lW "$BUILD/agent" | grep -q INTERP; then
-		image_import "$HST_ENGINE" $IMAGE "$(image_archive "$suite" openssh-sftp-server openssh-client rsync libasan8 libubsan1)"
-		return
+	if [ "$suite" = bookworm ] && ! readelf -lW "$BUILD/agent" | grep INTERP >/dev/null; then
+		cp "$(image_archive bookworm)" "$tar"
+	else
+		cp "$(image_archive "$suite" openssh-sftp-server openssh-client rsync libasan8 libubsan1)" "$tar"
 	fi
-	cp "$(image_archive bookworm)" "$tar"
 	tar -tf "$tar" | sed 's|^[./]*||' | sort >"$HST_DIR/has"
 	mapfile -t libs < <(ldd "${programs[@]/#//}" | awk '$2 == "=>" { sub("^/(usr/)?", "usr/", $3); print $3 }' | sort -u |
 		comm -23 - "$HST_DIR/has")
-	tar -r -h -f "$tar" -C / "${programs[@]}" "${libs[@]}" && image_import "$HST_ENGINE" $IMAGE "$tar" && rm "$tar"
+	mapfile -t programs < <(printf '%s\n' "${programs[@]}" | sort | comm -23 - "$HST_DIR/has")
+	# sftp-server and scp want a name for who runs them.
+	mkdir -p "$HST_DIR/etc-of-image/etc"
+	tar -x -O -f "$tar" ./etc/passwd >"$HST_DIR/etc-of-image/etc/passwd"
+	echo "sandbox:x:10000:10000::/home/sandbox:/bin/bash" >>"$HST_DIR/etc-of-image/etc/passwd"
+	tar --delete -f "$tar" ./etc/passwd
+	tar -r -h -f "$tar" -C / "${programs[@]}" "${libs[@]}" -C "$HST_DIR/etc-of-image" etc/passwd &&
+		image_import "$HST_ENGINE" $IMAGE "$tar" && rm "$tar"
 }
 
 # authorize NAME KEY NOTE…: as add-key writes it (tests/unit/test_cli_ssh.c).
@@ -270,6 +277,7 @@ hang_up() {
 no_programs() { ! pgrep -u hermes-ssh -x hermes-sandbox- >/dev/null; }
 
 # refused PATTERN ARGUMENT…: ssh ends with 255, and says so.
+# shellcheck disable=SC2029 # what the other end shall expand is in single quotes
 refused() {
 	local out rc=0
 	out=$(ssh "${OPTIONS[@]}" "${@:2}" </dev/null 2>&1) || rc=$?
@@ -328,7 +336,7 @@ the_role() {
 	expect_eq 1 "$(wc -l <<<"$out")"
 	# Nor does a member see or reach the session of a key.
 	expect_eq "" "$(hs session list | grep ssh- || true)"
-	expect_rc 125 hs exec --session "$(session_of one)" true 2>/dev/null
+	expect_rc 77 hs exec --session "$(session_of one)" true 2>/dev/null
 }
 
 audited() {
@@ -336,9 +344,9 @@ audited() {
 	fp=$(ssh-keygen -lf "$HST_DIR/one.pub" | cut -d' ' -f2)
 	on 'echo audited-7871' >/dev/null
 	wait_for 10 in_trail "op=ssh-login" || fail "no record of the login"
-	records=$(audit_records -m USER_CMD,TRUSTED_APP,USER_LOGIN,USER --raw 2>/dev/null || true)
-	grep -F "op=ssh-login" "$HST_AUDIT" | grep -F "fp=$fp" | grep "addr=127.0.0.1" >/dev/null || fail "no login of $fp"
-	grep -F "fp=$fp" "$HST_AUDIT" | grep -v op=ssh-login >/dev/null || fail "no command of $fp: $records"
+	records=$(grep -F op=ssh-login "$HST_AUDIT")
+	grep -F "$fp" <<<"$records" | grep -F 127.0.0.1 >/dev/null || fail "no login of $fp: $records"
+	grep -F "fp=$fp" "$HST_AUDIT" | grep -v op=ssh-login >/dev/null || fail "no command of $fp"
 	grep -F "audited-7871" "$HST_DIR/log/sandbox-audit.log" | grep -F "fp=$fp" >/dev/null || fail "the readable trail has it not"
 }
 in_trail() { grep -F "$1" "$HST_AUDIT" >/dev/null; }
