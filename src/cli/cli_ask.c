@@ -98,7 +98,8 @@ int cli_ask_frame(const struct cli *c, uint8_t type, const void *payload, size_t
         return r;
 }
 
-int cli_ask(const struct cli *c, const struct ask *asked, cli_take *to, void *userdata, struct errmsg *e) {
+int cli_ask(const struct cli *c, const struct ask *asked, cli_take *to, void *userdata,
+            struct errmsg *e) {
         static uint8_t payload[16384];
         struct ask a = *asked;
         ssize_t len;

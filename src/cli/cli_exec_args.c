@@ -29,20 +29,13 @@ enum {
 };
 
 static const struct cli_opt exec_opts[] = {
-        { "help", 'h', false, OPT_HELP },
-        { "profile", 0, true, OPT_PROFILE },
-        { "session", 0, true, OPT_SESSION },
-        { "open", 0, false, OPT_OPEN },
-        { "detach", 'd', false, OPT_DETACH },
-        { "env", 'e', true, OPT_ENV },
-        { "workdir", 'w', true, OPT_WORKDIR },
-        { "stdin", 'i', false, OPT_STDIN },
-        { "tty", 't', false, OPT_TTY },
-        { "timeout", 0, true, OPT_TIMEOUT },
-        { "user", 'u', true, OPT_USER },
-        { "script", 0, true, OPT_SCRIPT },
-        { "json", 0, false, OPT_JSON },
-        { .name = "" },
+        { "help", 'h', false, OPT_HELP },      { "profile", 0, true, OPT_PROFILE },
+        { "session", 0, true, OPT_SESSION },   { "open", 0, false, OPT_OPEN },
+        { "detach", 'd', false, OPT_DETACH },  { "env", 'e', true, OPT_ENV },
+        { "workdir", 'w', true, OPT_WORKDIR }, { "stdin", 'i', false, OPT_STDIN },
+        { "tty", 't', false, OPT_TTY },        { "timeout", 0, true, OPT_TIMEOUT },
+        { "user", 'u', true, OPT_USER },       { "script", 0, true, OPT_SCRIPT },
+        { "json", 0, false, OPT_JSON },        { .name = "" },
 };
 
 static int add_env(struct cli_exec_args *a, const char *s, char **environ_list, struct errmsg *e) {

@@ -32,7 +32,8 @@ enum ask_op {
                 12, /* name; grace_ms from TERM to KILL: answered once nothing runs any more */
         ASK_SESSION_START = 13, /* name: one that is stopped, or that runs already */
         ASK_SESSION_INFO = 14,  /* name */
-        ASK_REFUSED = 15, /* a docker flag was refused by the client's shim: name: the flag; profile; recorded */
+        ASK_REFUSED =
+                15, /* a docker flag was refused by the client's shim: name: the flag; profile; recorded */
 };
 
 /* What an answer is. The numbers are on the wire and in no case reused. */

@@ -182,9 +182,11 @@ static inline void decode_records(const uint8_t *p, size_t len) {
                 struct image_info i;
 
                 if (session_info_decode(record, record_len, &s) == 0)
-                        check_same(record, record_len, again, session_info_encode(&s, again, sizeof(again)));
+                        check_same(record, record_len, again,
+                                   session_info_encode(&s, again, sizeof(again)));
                 if (image_info_decode(record, record_len, &i) == 0)
-                        check_same(record, record_len, again, image_info_encode(&i, again, sizeof(again)));
+                        check_same(record, record_len, again,
+                                   image_info_encode(&i, again, sizeof(again)));
         }
 }
 

@@ -29,8 +29,8 @@ static void forward(const uint8_t *p, size_t len) {
         check(order_args_len(&r) <= r.strings_len && order_command_bytes(&r) <= r.strings_len);
         one_shot = !r.session[0];
         scrub = one_shot && len % 2;
-        order = order_encode(&profile, &place, &r, order_args_len(&r), one_shot, scrub, "0123456789abcdef",
-                             &n);
+        order = order_encode(&profile, &place, &r, order_args_len(&r), one_shot, scrub,
+                             "0123456789abcdef", &n);
         check(exec_order_decode(order, n, &o) == 0);
         check(o.n_args == r.n_args && o.n_env == r.n_env + 6 && o.shell == r.shell &&
               o.one_shot == one_shot && o.scrub == scrub);

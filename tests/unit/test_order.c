@@ -99,12 +99,10 @@ static void in_a_session(void **state) {
         const struct config_profile p = { .home = home, .workdir = workdir, .env = profile_env };
         const char *args[] = { "id" }, *env[] = { "Q=3" };
         static const uint8_t added[] = { 4, 0, 0, 0, 'P', '=', '2', 0 };
-        const struct order_place at = { .user = { 7, 8 },
-                                        .workdir = "/data",
-                                        .n_env = 1,
-                                        .env = added,
-                                        .env_len = sizeof(added) };
-        static const char *const want[] = { "id",   "LANG=C.UTF-8", "HOME=/home/x", "TMPDIR=/tmp",
+        const struct order_place at = {
+                .user = { 7, 8 }, .workdir = "/data", .n_env = 1, .env = added, .env_len = sizeof(added)
+        };
+        static const char *const want[] = { "id",  "LANG=C.UTF-8", "HOME=/home/x", "TMPDIR=/tmp",
                                             "P=1", "P=2",          "Q=3" };
         uint8_t buf[512], *payload;
         struct exec_request r = decoded(
