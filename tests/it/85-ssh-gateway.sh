@@ -346,9 +346,10 @@ audited() {
 	wait_for 10 in_trail "op=ssh-login" || fail "no record of the login"
 	records=$(grep -F op=ssh-login "$HST_AUDIT")
 	grep -F "$fp" <<<"$records" | grep -F 127.0.0.1 >/dev/null || fail "no login of $fp: $records"
-	grep -F "fp=$fp" "$HST_AUDIT" | grep -v op=ssh-login >/dev/null || fail "no command of $fp"
+	wait_for 10 ended_in_trail "$fp" || fail "no command of $fp"
 	grep -F "audited-7871" "$HST_DIR/log/sandbox-audit.log" | grep -F "fp=$fp" >/dev/null || fail "the readable trail has it not"
 }
+ended_in_trail() { grep -F op=exec-end "$HST_AUDIT" | grep -F "fp=\"$1\"" >/dev/null; }
 in_trail() { grep -F "$1" "$HST_AUDIT" >/dev/null; }
 
 # A key that is taken out can do nothing any more, on a connection that it has either.
