@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -68,6 +69,58 @@ static int open_source(const char *what, const char *path, struct errmsg *e) {
                           "%s %.200s: %s", what, path, strerror(errno));
 }
 
+/* What place @in has below place @out in the sandbox, without the slash; NULL: none. */
+static const char *rest_below(const struct cli_mount *in, const struct cli_mount *out, int *ret_len) {
+        if (in->target_len <= out->target_len || in->text[in->target + out->target_len] != '/' ||
+            memcmp(in->text + in->target, out->text + out->target, (size_t)out->target_len) != 0)
+                return NULL;
+        *ret_len = in->target_len - out->target_len - 1;
+        return in->text + in->target + out->target_len + 1;
+}
+
+/* The folder that lies around it most closely, or NULL. */
+static const struct cli_mount *around(const struct cli_mounts *m, const struct cli_mount *in) {
+        const struct cli_mount *best = NULL;
+        int len;
+
+        for (int i = 0; i < m->n; i++)
+                if (rest_below(in, &m->of[i], &len) && (!best || m->of[i].target_len > best->target_len))
+                        best = &m->of[i];
+        return best;
+}
+
+/* A folder that is mounted in another one needs an entry there: ours, where there is none. The engine would make it as
+ * root's. No symbolic link is followed. Returns 0, or an exit status and a line. */
+static int make_entry(const struct cli_mounts *m, const struct cli_mount *in, const char *what,
+                      struct errmsg *e) {
+        const struct cli_mount *out = around(m, in);
+        char source[4096], rest[MOUNT_DST_MAX + 1], *next = rest, *name;
+        const char *below_out;
+        _cleanup_fd_ int fd = -1;
+        int len;
+
+        if (!out)
+                return 0;
+        below_out = rest_below(in, out, &len);
+        snprintf(rest, sizeof(rest), "%.*s", len, below_out);
+        snprintf(source, sizeof(source), "%.*s", out->source_len, out->text);
+        fd = open_source(what, source, e);
+        if (fd < 0)
+                return -fd;
+        while ((name = strsep(&next, "/"))) {
+                int below = mkdirat(fd, name, 0755) < 0 && errno != EEXIST
+                                    ? -1
+                                    : openat(fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+                if (below < 0)
+                        return errmsg_set(e, EXIT_USAGE, "%s %.200s: no place for it in %.200s: %s: %s",
+                                          what, in->text, source, name, strerror(errno));
+                close(fd);
+                fd = below;
+        }
+        return 0;
+}
+
 static int send_mount(const struct cli_mounts *m, int i, const char *what, int sock, struct errmsg *e) {
         const struct cli_mount *of = &m->of[i];
         char source[4096], target[MOUNT_DST_MAX + 1];
@@ -96,6 +149,8 @@ int cli_mounts_open(const struct cli_mounts *m, const char *what, int *ret_fd, s
                 return errmsg_set(e, EXIT_OS, "%s: cannot make a socket: %s", what, strerror(errno));
         ours = pair[0];
         theirs = pair[1];
+        for (int i = 0; i < m->n && r == 0; i++)
+                r = make_entry(m, &m->of[i], what, e);
         for (int i = 0; i < m->n && r == 0; i++)
                 r = send_mount(m, i, what, ours, e);
         if (r == 0)

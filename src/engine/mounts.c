@@ -324,8 +324,10 @@ static int check_dst(const struct mounts *m, size_t at, const struct config_prof
                 return errmsg_set(e, -EINVAL,
                                   "mount at %s: %s is the sandbox's own: choose another place",
                                   show(&s, dst), own);
+        /* One may lie in the other: the engine mounts the shorter path first. Its entry in the other folder is the caller's
+         * to make, before (cli_mounts_open()): what the engine makes where there is none is an empty folder of root's. */
         for (size_t i = 0; i < at; i++)
-                if (overlap(dst, m->of[i].dst))
+                if (strcmp(dst, m->of[i].dst) == 0)
                         return errmsg_set(e, -EINVAL, "mount at %s: it overlaps the one at %s",
                                           show(&s, dst), show(&t, m->of[i].dst));
         return 0;

@@ -105,7 +105,7 @@ not_allowed() {
 	refused 77 'mount of /etc: not below allowed_file_paths' --mount /etc:/work
 	refused 125 'mount at /etc: /etc/hosts is the sandbox.s own' --mount "$FILES/mine:/etc"
 	refused 125 'mount at /proc/x: /proc is' --mount "$FILES/mine:/proc/x"
-	refused 125 'mount at /a/b: it overlaps the one at /a' --mount "$FILES/mine:/a" --mount "$FILES/two:/a/b"
+	refused 125 'mount at /a: it overlaps the one at /a' --mount "$FILES/mine:/a" --mount "$FILES/two:/a"
 	# Somebody else's closed home is closed.
 	refused 77 "." --mount "$FILES/closed/inner:/work"
 	ln -sfn "$FILES/mine" "$FILES/swap/link"

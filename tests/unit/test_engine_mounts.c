@@ -365,9 +365,12 @@ static void overlapping(void **state) {
 
         (void)state;
         m.of[0] = (struct mount){ fd, false, (char *)"/a/b" };
-        m.of[1] = (struct mount){ fd, false, (char *)"/a" };
+        m.of[1] = (struct mount){ fd, false, (char *)"/a/b" };
         assert_int_equal(mounts_check(&m, &c, &profile, &e), -EINVAL);
-        assert_non_null(strstr(e.text, "mount at /a: it overlaps the one at /a/b"));
+        assert_non_null(strstr(e.text, "mount at /a/b: it overlaps the one at /a/b"));
+        /* One in the other. */
+        m.of[1].dst = (char *)"/a";
+        assert_int_equal(mounts_check(&m, &c, &profile, &e), 0);
         m.of[1].dst = (char *)"/a/bc";
         assert_int_equal(mounts_check(&m, &c, &profile, &e), 0);
         close(fd);
