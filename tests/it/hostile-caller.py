@@ -13,8 +13,8 @@ import sys
 import time
 
 HELLO, EXEC, STDIN, STDOUT, STDERR, WINDOW, SIGNAL, RESIZE, STARTED = 1, 2, 3, 4, 5, 6, 7, 8, 9
-RESULT, REJECT, STATUS, ASK, ANSWER, ATTACH, ATTACHED = 11, 12, 16, 19, 20, 21, 22
-OPEN, CLOSE, LIST, PS, KILL, STATS, METRICS, TOP = range(1, 9)
+RESULT, REJECT, STATUS, ASK, ANSWER, ATTACH, ATTACHED, OPEN = 11, 12, 16, 19, 20, 21, 22, 25
+CLOSE, LIST, PS, KILL, STATS, METRICS, TOP = range(2, 9)
 NAMES = {RESULT: "RESULT", REJECT: "REJECT", STATUS: "STATUS", STARTED: "STARTED", ANSWER: "ANSWER", ATTACHED: "ATTACHED"}
 PATH = sys.argv[1]
 seen = collections.Counter()
@@ -28,13 +28,19 @@ def frame(kind, payload=b"", channel=1, flags=0, length=None):
     return struct.pack("<IIBBH", len(payload) if length is None else length, channel, kind, flags, 0) + payload
 
 
-def ask(op, name=b"", profile=b"", ttl=0, labels=(), mounts=0, signal=0, all_=0, json=1, n=None):
-    return frame(ASK, struct.pack("<HBBBB", op, json, all_, mounts, signal) + text(name) + text(profile) +
-                 struct.pack("<QI", ttl, len(labels) if n is None else n) + b"".join(map(text, labels)))
+def ask(op, name=b"", signal=0, all_=0, form=1):
+    return frame(ASK, struct.pack("<HBBB", op, form, all_, signal) + text(name) + text(b"") + struct.pack("<QI", 0, 0))
+
+
+def opening(name, ttl=0, labels=(), mounts=0, form=1, n=None):
+    """A session of the default profile, with nothing less than that has, and no variable."""
+    return frame(OPEN, struct.pack("<BB", form, mounts) + text(name) + 3 * text(b"") + struct.pack("<Q", ttl) +
+                 struct.pack("<QQIQBBIIB", *[0] * 9) + struct.pack("<I", len(labels) if n is None else n) +
+                 b"".join(map(text, labels)) + struct.pack("<I", 0))
 
 
 def command(args, session=b"", stdin=0, shell=0, open_=0, detach=0, tty=0, rows=0, cols=0):
-    head = struct.pack("<BBBBBBQHHII", stdin, shell, open_, detach, tty, 0, 0, rows, cols, len(args), 0)
+    head = struct.pack("<BBBBBBBIIQHHII", stdin, shell, open_, detach, tty, 0, 0, 0, 0, 0, rows, cols, len(args), 0)
     return frame(EXEC, head + text(b"") + text(b"") + text(session) + b"".join(map(text, args)))
 
 
@@ -42,7 +48,7 @@ def attach(exec_id, output=1, offsets=(0, 0)):
     return frame(ATTACH, text(exec_id) + struct.pack("<BQQ", output, *offsets))
 
 
-GREETING = frame(HELLO, struct.pack("<HB", 2, 1) + text(b"hostile"), channel=0)
+GREETING = frame(HELLO, struct.pack("<HB", 3, 1) + text(b"hostile"), channel=0)
 
 
 def connect():
@@ -110,23 +116,24 @@ def exchange(data, fds=(), stays=False):
 def garbage():
     """Questions that are none."""
     r = random.Random(11)
-    whole = ask(OPEN, b"garbage", b"", 1000, [b"a=b"])
+    whole = opening(b"garbage", 1000, [b"a=b"])
     cases = [frame(ASK, bytes(r.randrange(256) for _ in range(n))) for n in (0, 1, 5, 20, 100, 16384) for _ in range(20)]
+    cases += [frame(OPEN, c[12:]) for c in cases] + [frame(OPEN, b"\0" * 100), frame(OPEN, b"\xff" * 65536)]
     cases += [frame(ASK, b"\0" * 100), frame(ASK, b"\xff" * 16384), frame(ASK, b"", length=16385), frame(ASK, length=0xffffffff)]
     cases += [whole[:12] + whole[12:12 + n] for n in range(len(whole) - 12)]
-    # But for the time to live and the label's letters, which may be others.
-    ttl = 6 + len(text(b"garbage")) + len(text(b""))
-    for n in set(range(len(whole) - 12)) - set(range(ttl, ttl + 8)) - {len(whole) - 16, len(whole) - 14}:
+    # But for the time to live, the limits and the label's letters, which may be others.
+    ttl = 2 + len(text(b"garbage")) + 3 * len(text(b""))
+    for n in set(range(len(whole) - 12)) - set(range(ttl, ttl + 36)) - {len(whole) - 20, len(whole) - 18}:
         broken = bytearray(whole)
         broken[12 + n] = 0xff
         cases.append(bytes(broken))
-    cases += [ask(op, b"garbage") for op in (0, 9, 255, 65535)]
-    cases += [ask(OPEN, b"x" * n) for n in (65, 1000, 16000)]
-    cases += [ask(OPEN, name) for name in (b"-x", b".x", b"a/b", b"a b", b"a\nb", b"\xc3\xa9", b"..", b"\033[2J")]
-    cases += [ask(OPEN, b"garbage", labels=labels) for labels in ([b"x"], [b"=x"], [b"a=b"] * 33, [b"a=" + b"b" * 300])]
-    cases += [ask(OPEN, b"garbage", n=n) for n in (1, 33, 0xffffffff)]
+    cases += [ask(op, b"garbage") for op in (0, 1, 9, 255, 65535)]
+    cases += [opening(b"x" * n) for n in (65, 1000, 65000)]
+    cases += [opening(name) for name in (b"-x", b".x", b"a/b", b"a b", b"a\nb", b"\xc3\xa9", b"..", b"\033[2J")]
+    cases += [opening(b"garbage", labels=labels) for labels in ([b"x"], [b"=x"], [b"a=b"] * 33, [b"a=" + b"b" * 300])]
+    cases += [opening(b"garbage", n=n) for n in (1, 33, 0xffffffff)]
     cases += [ask(KILL, b"garbage", signal=n) for n in (65, 255)]
-    cases += [ask(LIST, json=2), ask(LIST, all_=2), frame(ASK, ask(LIST)[12:], flags=1)]
+    cases += [ask(LIST, form=3), opening(b"garbage", form=3), ask(LIST, all_=2), frame(ASK, ask(LIST)[12:], flags=1)]
     cases += [frame(ATTACH, bytes(r.randrange(256) for _ in range(n))) for n in (0, 1, 20, 38, 64) for _ in range(20)]
     cases += [attach(b"x" * 16), attach(b"0" * 15), attach(b"0" * 16, output=2), attach(b"0" * 16, offsets=(2**64 - 1, 2**63))]
     cases += [command([b"true"], b"none", detach=1, stdin=1), command([b"true"], b"none", detach=1, tty=1),
@@ -153,7 +160,7 @@ def others():
 def opens():
     """Sessions without end."""
     for i in range(int(sys.argv[3])):
-        exchange(ask(OPEN, b"flood-%d" % i), stays=True)
+        exchange(opening(b"flood-%d" % i), stays=True)
 
 
 def closes():
@@ -178,7 +185,7 @@ def descriptors():
     plain = os.open("/dev/null", os.O_RDWR)
     pair = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     session = sys.argv[3].encode()
-    for data in (ask(OPEN, b"passed"), ask(OPEN, b"passed", mounts=1), ask(LIST, mounts=1), ask(STATS), command([b"true"], session),
+    for data in (opening(b"passed"), opening(b"passed", mounts=1), ask(LIST), ask(STATS), command([b"true"], session),
                  command([b"true"], session, stdin=1), attach(b"0" * 16), frame(STATUS, b"\0"), frame(RESIZE, b"\0" * 4)):
         for fds in ([plain], [pair[0].fileno()], [plain] * 50, [pair[1].fileno()] * 200):
             exchange(data, fds)
@@ -186,7 +193,7 @@ def descriptors():
                 send(s, GREETING, fds)
                 send(s, data, fds)
                 send(s, b"x", fds)
-    exchange(ask(OPEN, b"passed", mounts=1))
+    exchange(opening(b"passed", mounts=1))
     exchange(ask(CLOSE, b"passed"))
 
 
@@ -204,7 +211,7 @@ def deaf():
 def half():
     """Requests that never end: each connection has its deadline."""
     conns = []
-    for data in (ask(OPEN, b"half")[:-1], ask(OPEN, b"half")[:13], attach(b"0" * 16)[:-1], frame(EXEC, b"x", flags=1)):
+    for data in (opening(b"half")[:-1], opening(b"half")[:13], attach(b"0" * 16)[:-1], frame(EXEC, b"x", flags=1)):
         s = connect()
         send(s, GREETING + data)
         conns.append(s)

@@ -28,7 +28,7 @@ def frame(kind, channel, payload, flags=0):
 
 def request(args, env=(), shell=False):
     """struct exec_request: no stdin, the profile's time-out, the default profile, its working directory, one-shot."""
-    head = struct.pack("<BBBBBBQHHII", 0, shell, 0, 0, 0, 0, 0, 0, 0, len(args), len(env)) + 3 * text(b"")
+    head = struct.pack("<BBBBBBBIIQHHII", 0, shell, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, len(args), len(env)) + 3 * text(b"")
     return head + b"".join(map(text, args)) + b"".join(map(text, env))
 
 
@@ -47,7 +47,7 @@ def ask(path, payload):
     with socket.socket(socket.AF_UNIX) as s:
         s.settimeout(60)
         s.connect(path)
-        out = frame(HELLO, 0, struct.pack("<HB", 2, CLIENT) + text(b"raw-client"))
+        out = frame(HELLO, 0, struct.pack("<HB", 3, CLIENT) + text(b"raw-client"))
         for start in range(0, len(payload), PAYLOAD_MAX):
             end = start + PAYLOAD_MAX
             out += frame(EXEC, 1, payload[start:end], MORE if end < len(payload) else 0)
