@@ -79,7 +79,7 @@ static void known_escapes(void **state) {
         (void)state;
         answer(0, "/version", 200, COMPONENTS("29.5.1", "1.3.3"));
         rig_run("escapes", check_escapes);
-        rig_says(DOCTOR_OK, "runc 1.3.3 has none of the 6", NULL);
+        rig_says(DOCTOR_OK, "runc 1.3.3 has none of the 7", NULL);
         rig_says(DOCTOR_OK, "the engine 29.5.1 has none of the 6", NULL);
         rig_n(2);
 
@@ -90,7 +90,7 @@ static void known_escapes(void **state) {
         rig_says(DOCTOR_FAILURE, "CVE-2025-31133: ", "--only-upgrade containerd.io");
         rig_says(DOCTOR_WARNING, "CVE-2026-41567: ", "--only-upgrade docker-ce");
         rig_says(DOCTOR_WARNING, "CVE-2026-42306: ", "--only-upgrade docker-ce");
-        rig_n(4 + 3);
+        rig_n(5 + 3);
 
         answer(0, "/version", 200, COMPONENTS("\\u001b[31m", "x"));
         rig_run("escapes", check_escapes);
@@ -126,7 +126,7 @@ static void debian_escapes(void **state) {
         rig_run("escapes", check_escapes);
         rig_n(2);
         rig_says(DOCTOR_WARNING,
-                 "runc 1.1.5+ds1-1+deb12u1 is below upstream's number for CVE-2025-31133 (mended in",
+                 "runc 1.1.5+ds1-1+deb12u1 is below upstream's number for CVE-2024-45310 (mended in",
                  "--only-upgrade runc");
         rig_says(DOCTOR_WARNING, "security-tracker.debian.org/tracker/source-package/docker.io",
                  "--only-upgrade docker.io");

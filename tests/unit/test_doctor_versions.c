@@ -91,6 +91,10 @@ static void judged(void **state) {
                 { "CVE-2024-21626", "1.1.5+ds1", "1.1.5+ds1-1", ESCAPE_OPEN, "1.1.5+ds1-1+deb12u1" },
                 /* Nothing is known of this one, which is newer than Debian 12's. */
                 { "CVE-2024-21626", "1.1.10+ds1", "1.1.10+ds1-1", ESCAPE_UNSURE, "1.1.12" },
+                { "CVE-2024-45310", "1.1.13", NULL, ESCAPE_OPEN, "1.1.14" },
+                { "CVE-2024-45310", "1.1.15+ds1", "1.1.15+ds1-2+b4", ESCAPE_FIXED, NULL },
+                { "CVE-2024-45310", "1.2.0-rc.2", NULL, ESCAPE_OPEN, "1.2.0-rc.3" },
+                { "CVE-2024-45310", "1.2.0", NULL, ESCAPE_FIXED, NULL },
                 { "CVE-2025-31133", "1.2.7", NULL, ESCAPE_OPEN, "1.2.8" },
                 { "CVE-2025-31133", "1.2.8", NULL, ESCAPE_FIXED, NULL },
                 { "CVE-2025-31133", "1.3.0-rc.1", NULL, ESCAPE_OPEN, "1.3.3" },

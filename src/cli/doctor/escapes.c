@@ -33,6 +33,14 @@ const struct escape escapes[] = {
           "a working directory on the host through a leaked descriptor",
           { { "1.0.0-rc93", "1.1.12" } },
           { "1.1.5+ds1-1+deb12u1" } },
+        /* "1.1.13 and earlier, as well as 1.2.0-rc2 and earlier", GHSA-jfvp-7x6p-h2pv. A sandbox whose caller has a host
+         * folder within another one can try it, while one more of his is made. */
+        { "CVE-2024-45310",
+          ESCAPE_RUNC,
+          true,
+          "empty folders anywhere on the host, by a race with a mount",
+          { { "0", "1.1.14" }, { "1.2.0-rc.1", "1.2.0-rc.3" } },
+          { NULL } },
         /* "1.2.8, 1.3.3 and 1.4.0-rc.3", GHSA-9493-h29p-rfm2; changelog, 1.1.15+ds1-2+deb13u1. */
         { "CVE-2025-31133",
           ESCAPE_RUNC,
