@@ -34,8 +34,8 @@ machine_tree() {
 machine_tests() {
 	local root=$1 unit
 	# Nothing else is to use the processor. Nor are a hundred AppArmor profiles to be compiled for programs that
-	# are not here.
-	for unit in apparmor.service docker-registry.service systemd-journald-audit.socket apt-daily.timer \
+	# are not here; nor is the machine's own sshd to take a port, which may be that of the machine around it.
+	for unit in ssh.service ssh.socket apparmor.service docker-registry.service systemd-journald-audit.socket apt-daily.timer \
 		apt-daily-upgrade.timer dpkg-db-backup.timer man-db.timer e2scrub_all.timer fstrim.timer \
 		systemd-timesyncd.service getty@tty1.service serial-getty@ttyS0.service serial-getty@ttyS1.service \
 		console-getty.service; do

@@ -32,6 +32,8 @@ TOP=$(cd "${BASH_SOURCE[0]%/*}/../.." && pwd)
 	RULES=/etc/audit/rules.d/50-hermes-sandbox.rules
 	STATE=/var/lib/hermes-sandbox-package
 	DROPINS=/etc/hermes-sandbox/sandbox.d
+	SSH=/etc/hermes-sandbox/ssh
+	GATEWAY_PORT=2291
 	UNITS=(hermes-sandbox-engine.socket hermes-sandbox-pool.socket
 		hermes-sandbox-engine.service hermes-sandbox-pool.service)
 }
@@ -128,6 +130,29 @@ hs() { as "$CALLER" hermes-sandbox "$@"; }
 docker_() { docker -H "unix://$ENGINE_SOCKET" "$@"; }
 sandboxes() { docker_ ps -aq; }
 no_sandboxes() { [ -z "$(sandboxes)" ]; }
+
+# The ssh gateway on a port of its own, as a container has its machine's network, and root's key for it.
+gateway_up() {
+	[ -x /usr/sbin/sshd ] || fail "openssh-server is not here"
+	[ -e "$PKG_TMP/key" ] || ssh-keygen -q -t ed25519 -N '' -C pkg -f "$PKG_TMP/key"
+	hermes-sandbox ssh enable --listen 127.0.0.1:$GATEWAY_PORT >"$PKG_TMP/out" 2>&1 || fail "it cannot be enabled"
+	hermes-sandbox ssh add-key "$@" "$PKG_TMP/key.pub" >"$PKG_TMP/out" 2>&1 || fail "it takes no key"
+}
+# gateway ARGUMENT…: a command there.
+gateway() {
+	ssh -F none -i "$PKG_TMP/key" -o Port=$GATEWAY_PORT -o BatchMode=yes -o IdentitiesOnly=yes -o IdentityAgent=none \
+		-o StrictHostKeyChecking=accept-new -o UserKnownHostsFile="$PKG_TMP/known" -o ConnectTimeout=10 \
+		-o LogLevel=ERROR -o ControlPath="$PKG_TMP/master" hermes-ssh@127.0.0.1 "$@"
+}
+
+# Neither the gateway's sshd nor who was logged in, and nothing that would start it.
+no_gateway() {
+	# shellcheck disable=SC2317 # called by wait_for
+	ended() { ! pgrep -u hermes-ssh >/dev/null && ! pgrep -f "^sshd: /usr/sbin/sshd -D -f $SSH/" >/dev/null; }
+	wait_for 10 ended || fail "its sshd or a connection is left"
+	! (exec 9<>/dev/tcp/127.0.0.1/"$GATEWAY_PORT") 2>/dev/null || fail "something listens at the gateway's port"
+	expect_eq "" "$(find /etc/systemd/system -name 'hermes-sandbox-ssh*')"
+}
 
 # in_group USER GROUP: so says the group file.
 in_group() { getent group "$2" | cut -d: -f4 | tr ',' '\n' | grep -qxF "$1"; }

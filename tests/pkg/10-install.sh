@@ -36,6 +36,20 @@ accounts() {
 }
 it_case "two locked accounts, one of them in group docker, and hermes may use it" accounts
 
+# The account that keys log in to has a shell, for the one program that sshd runs, and no password.
+gateway_account() {
+	local unit=hermes-sandbox-ssh.service
+	expect_match '^hermes-ssh:[^:]*:[0-9]+:[0-9]+:[^:]*:/var/lib/hermes-sandbox-ssh:/bin/sh$' "$(getent passwd hermes-ssh)"
+	expect_match '^[!*]' "$(getent shadow hermes-ssh | cut -d: -f2)"
+	expect_eq "" "$(getent shadow hermes-ssh | cut -d: -f8)"
+	expect_eq "hermes-ssh hermes-sandbox" "$(id -nG hermes-ssh)"
+	expect_eq "755 root:root" "$(stat -c '%a %U:%G' /var/lib/hermes-sandbox-ssh)"
+	expect_eq "" "$(ls -A /var/lib/hermes-sandbox-ssh)"
+	expect_eq "disabled inactive" "$(systemctl is-enabled $unit) $(systemctl is-active $unit)"
+	[ ! -e /etc/hermes-sandbox/ssh ] || fail "there is a folder for keys"
+}
+it_case "the ssh gateway's account is locked, in one group more than its own, and nothing listens" gateway_account
+
 modes() {
 	expect_eq "4750 root:hermes-sandbox" "$(stat -c '%a %U:%G' "$HELPER")"
 	expect_eq "root hermes-sandbox 4750 $HELPER" "$(dpkg-statoverride --list "$HELPER")"

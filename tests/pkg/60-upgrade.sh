@@ -67,11 +67,13 @@ it_case "dpkg asks about a file that the administrator changed, and keeps it" as
 # dpkg runs no prerm then.
 broken_off() {
 	from_before
+	gateway_up
 	echo "# mine" >>$YAML
 	! apt_ install --no-install-recommends "$HST_DEB" || fail "dpkg does not ask"
 	expect_eq unpacked "$(pkg_status)"
 	pkg_purge
 	! pgrep -u _hermes-engine,_hermes-sandbox >"$PKG_TMP/out" || fail "a process is left"
+	no_gateway
 	wait_for 45 no_sandboxes || fail "these containers are left: $(docker_ ps -a)"
 }
 it_case "an upgrade that was broken off can be purged, and nothing runs on" broken_off

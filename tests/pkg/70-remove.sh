@@ -18,7 +18,7 @@ everything() {
 	{ systemctl list-unit-files --no-legend '*hermes*' && systemctl list-units --all --no-legend '*hermes*'; } |
 		sed '/hermes-sandbox-tests/d'
 	! audited || auditctl -l
-	grep -vE '^(_hermes-|hermes-sandbox:|docker:)' /etc/passwd /etc/group /etc/shadow /etc/gshadow
+	grep -vE '^(_hermes-|hermes-sandbox:|hermes-ssh:|docker:)' /etc/passwd /etc/group /etc/shadow /etc/gshadow
 	getent group docker
 }
 
@@ -32,6 +32,7 @@ callers_first
 systemctl reset-failed
 everything | sort >"$PKG_TMP/before"
 pkg_ready
+gateway_up
 
 removed() {
 	[ -n "$(sandboxes)" ] || fail "there is no sandbox to begin with"
@@ -45,6 +46,8 @@ removed() {
 	[ ! -e "$RULES" ] || fail "the audit rules are left"
 	! audited || ! auditctl -l | grep -q hermes- || fail "audit rules are in force: $(auditctl -l)"
 	[ -e /etc/hermes-sandbox/sandbox.yaml ] || fail "the config is gone, which only a purge may do"
+	no_gateway
+	[ -s $SSH/authorized_keys ] && [ -s $SSH/ssh_host_ed25519_key ] || fail "its keys are gone, which only a purge may do"
 	visudo -c >"$PKG_TMP/out" 2>&1 || fail "visudo complains"
 }
 it_case "remove ends the sandboxes and takes away every permission" removed
@@ -79,13 +82,15 @@ it_case "and brings nothing back that was not there" as_they_were
 purged() {
 	local user
 	"$HELPER"
+	gateway_up
 	pkg_purge
+	no_gateway
 	expect_eq not-installed "$(pkg_status)"
 	wait_for 45 no_sandboxes || fail "these containers are left: $(docker_ ps -a)"
 	systemctl reset-failed
 	everything | sort >"$PKG_TMP/after"
 	diff "$PKG_TMP/before" "$PKG_TMP/after" || fail "the system is not as it was before"
-	for user in _hermes-engine _hermes-sandbox; do
+	for user in _hermes-engine _hermes-sandbox hermes-ssh; do
 		expect_eq "1" "$(getent shadow "$user" | cut -d: -f8)"
 		expect_match '^[!*]' "$(getent shadow "$user" | cut -d: -f2)"
 	done
@@ -95,7 +100,7 @@ it_case "purge leaves nothing but the accounts, locked" purged
 after_purge() {
 	pkg_install
 	wait_for 60 warm || fail "no sandbox is warm"
-	expect_eq "" "$(getent shadow _hermes-engine | cut -d: -f8)"
+	expect_eq " " "$(getent shadow _hermes-engine | cut -d: -f8) $(getent shadow hermes-ssh | cut -d: -f8)"
 	expect_eq hello "$(hs exec 'echo hello')"
 }
 it_case "an installation after a purge is a first one" after_purge

@@ -7,7 +7,7 @@ SCRIPTS=/var/lib/dpkg/info/hermes-sandbox
 # Where it stands what the scripts write.
 PLACES=(etc/passwd etc/group etc/shadow etc/gshadow etc/sudoers.d etc/audit etc/apparmor.d etc/hermes-sandbox
 	etc/systemd/system var/lib/dpkg/statoverride var/lib/systemd var/lib/hermes-sandbox-package
-	var/lib/hermes-sandbox var/lib/hermes-sandbox-engine var/log/hermes-sandbox usr/sbin/hermes-docker-enable)
+	var/lib/hermes-sandbox var/lib/hermes-sandbox-engine var/lib/hermes-sandbox-ssh var/log/hermes-sandbox usr/sbin/hermes-docker-enable)
 
 places() {
 	local p
