@@ -135,12 +135,12 @@ no_sandboxes() { [ -z "$(sandboxes)" ]; }
 gateway_up() {
 	[ -x /usr/sbin/sshd ] || fail "openssh-server is not here"
 	[ -e "$PKG_TMP/key" ] || ssh-keygen -q -t ed25519 -N '' -C pkg -f "$PKG_TMP/key"
-	hermes-sandbox ssh enable --listen 127.0.0.1:$GATEWAY_PORT >"$PKG_TMP/out" 2>&1 || fail "it cannot be enabled"
+	hermes-sandbox ssh enable --listen "127.0.0.1:$GATEWAY_PORT" >"$PKG_TMP/out" 2>&1 || fail "it cannot be enabled"
 	hermes-sandbox ssh add-key "$@" "$PKG_TMP/key.pub" >"$PKG_TMP/out" 2>&1 || fail "it takes no key"
 }
 # gateway ARGUMENT…: a command there.
 gateway() {
-	ssh -F none -i "$PKG_TMP/key" -o Port=$GATEWAY_PORT -o BatchMode=yes -o IdentitiesOnly=yes -o IdentityAgent=none \
+	ssh -F none -i "$PKG_TMP/key" -o Port="$GATEWAY_PORT" -o BatchMode=yes -o IdentitiesOnly=yes -o IdentityAgent=none \
 		-o StrictHostKeyChecking=accept-new -o UserKnownHostsFile="$PKG_TMP/known" -o ConnectTimeout=10 \
 		-o LogLevel=ERROR -o ControlPath="$PKG_TMP/master" hermes-ssh@127.0.0.1 "$@"
 }

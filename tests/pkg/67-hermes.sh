@@ -5,9 +5,9 @@
 . "${0%/*}/../lib/pkg.sh"
 
 pkg_ready
-DROPIN=$DROPINS/60-hermes.yaml
+MINE=$DROPINS/60-hermes.yaml
 UNIT=hermes-sandbox-ssh.service
-printf 'profiles:\n  hermes:\n    image: "%s"\n' "$IMAGE" >"$DROPIN"
+printf 'profiles:\n  hermes:\n    image: "%s"\n' "$IMAGE" >"$MINE"
 hermes-sandbox config check >"$PKG_TMP/out" 2>&1 || fail "the drop-in is refused"
 systemctl reload hermes-sandbox-engine.service hermes-sandbox-pool.service
 
@@ -78,9 +78,9 @@ it_case "the docker program with all of Hermes' flags: run, exec, stop, start, r
 enabled() {
 	gateway_up --profile hermes --name first
 	expect_eq "enabled active" "$(systemctl is-enabled $UNIT) $(systemctl is-active $UNIT)"
-	expect_eq "755 root:root" "$(stat -c '%a %U:%G' $SSH)"
-	expect_eq "600 root:root" "$(stat -c '%a %U:%G' $SSH/ssh_host_ed25519_key)"
-	expect_eq "644 root:root 644 root:root" "$(stat -c '%a %U:%G' $SSH/authorized_keys $SSH/sshd_config | xargs)"
+	expect_eq "755 root:root" "$(stat -c '%a %U:%G' "$SSH")"
+	expect_eq "600 root:root" "$(stat -c '%a %U:%G' "$SSH"/ssh_host_ed25519_key)"
+	expect_eq "644 root:root 644 root:root" "$(stat -c '%a %U:%G' "$SSH"/authorized_keys "$SSH"/sshd_config | xargs)"
 	hermes-sandbox ssh status >"$PKG_TMP/out" || fail "it does not answer"
 	as "$CALLER" hermes-sandbox ssh status >"$PKG_TMP/out" || fail "a member is not told"
 	grep -qx 'keys:      1' "$PKG_TMP/out" || fail "another number of keys"
@@ -100,7 +100,7 @@ login() {
 	tar -c -C / etc/debian_version | gateway 'mkdir -p /root/.hermes && tar xf - --no-overwrite-dir -C /root/.hermes'
 	gateway 'tar cf - -C /root .hermes' </dev/null | tar -x -O .hermes/etc/debian_version | cmp - /etc/debian_version
 	expect_eq "" "$(gateway -O exit 2>&1 | grep -v '^Exit request sent' || true)"
-	expect_match "^publickey" "$(ssh -F none -p $GATEWAY_PORT -o BatchMode=yes -o IdentityFile=none -o StrictHostKeyChecking=no \
+	expect_match "^publickey" "$(ssh -F none -p "$GATEWAY_PORT" -o BatchMode=yes -o IdentityFile=none -o StrictHostKeyChecking=no \
 		-o UserKnownHostsFile=/dev/null -v root@127.0.0.1 true 2>&1 </dev/null | sed -n 's/.*Permission denied (\(.*\))\..*/\1/p')"
 }
 it_case "a login: exit code, terminal, tar; nobody else's" login
@@ -120,7 +120,7 @@ it_case "an upgrade leaves sshd, the connection and the key's session" upgraded
 
 disabled() {
 	local key
-	key=$(ssh-keygen -lf $SSH/ssh_host_ed25519_key.pub)
+	key=$(ssh-keygen -lf "$SSH"/ssh_host_ed25519_key.pub)
 	gateway -O check 2>"$PKG_TMP/out" || fail "there is no connection to end"
 	hermes-sandbox ssh disable >"$PKG_TMP/out" 2>&1 || fail "status $?"
 	expect_eq "disabled inactive" "$(systemctl is-enabled $UNIT) $(systemctl is-active $UNIT)"
@@ -131,7 +131,7 @@ disabled() {
 	hermes-sandbox ssh status >"$PKG_TMP/out"
 	grep -qx 'ssh:       disabled' "$PKG_TMP/out"
 	gateway_up
-	expect_eq "$key" "$(ssh-keygen -lf $SSH/ssh_host_ed25519_key.pub)"
+	expect_eq "$key" "$(ssh-keygen -lf "$SSH"/ssh_host_ed25519_key.pub)"
 	expect_eq kept "$(gateway 'cat /tmp/kept' </dev/null)"
 	hermes-sandbox ssh remove-key first >/dev/null
 	expect_rc 255 gateway true 2>/dev/null </dev/null
@@ -139,5 +139,5 @@ disabled() {
 }
 it_case "ssh disable ends sshd and its connections; enabled again, host key and session are the same" disabled
 
-rm "$DROPIN"
+rm "$MINE"
 systemctl reload hermes-sandbox-engine.service hermes-sandbox-pool.service

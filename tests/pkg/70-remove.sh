@@ -47,7 +47,8 @@ removed() {
 	! audited || ! auditctl -l | grep -q hermes- || fail "audit rules are in force: $(auditctl -l)"
 	[ -e /etc/hermes-sandbox/sandbox.yaml ] || fail "the config is gone, which only a purge may do"
 	no_gateway
-	[ -s $SSH/authorized_keys ] && [ -s $SSH/ssh_host_ed25519_key ] || fail "its keys are gone, which only a purge may do"
+	[ -s "$SSH/authorized_keys" ] || fail "its keys are gone, which only a purge may do"
+	[ -s "$SSH/ssh_host_ed25519_key" ] || fail "its host key is gone, which only a purge may do"
 	visudo -c >"$PKG_TMP/out" 2>&1 || fail "visudo complains"
 }
 it_case "remove ends the sandboxes and takes away every permission" removed
