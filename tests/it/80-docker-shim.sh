@@ -332,6 +332,43 @@ mounts() {
 }
 it_case "host folders, as far as the administrator allows" mounts
 
+# Copied: a file of root's that the caller may not read, one that is too large and one for the read-only root are not.
+copied() {
+	local place=$FILES/mine at
+	echo secret >"$place/key" && echo "known to all" >"$place/known" && echo closed >"$place/closed"
+	chown "$CALLER:$CALLER" "$place"/k*
+	chmod 0600 "$place"/key "$place/closed"
+	opens -d --name copied -v "$place/key:/root/.hermes/credentials/key:ro" \
+		--mount "type=bind,src=$place/known,dst=/tmp/known,readonly" "$HST_IMAGE"
+	expect_eq "WARNING: --volume $place/key: a file is copied as it is now, not mounted
+WARNING: --mount $place/known: a file is copied as it is now, not mounted" "$ERR"
+	rm "$place/key"
+	ends 0 exec copied sh -c 'cd /root/.hermes/credentials; stat -c "%a %u" key . /tmp/known; cat key /tmp/known'
+	expect_eq "400 0 755 0 444 0 secret known to all" "$(xargs <<<"$OUT")"
+	ends 0 rm -f copied
+	opens -d --name copied --user 1000:1000 -v "$place/known:/tmp/new/known:ro" "$HST_IMAGE"
+	ends 0 exec copied stat -c "%a %u" /tmp/new/known
+	expect_eq "444 1000" "$OUT"
+	ends 0 rm -f copied
+	expect_eq "known to all in" "$(printf in | dk run --rm -i -v "$place/known:/tmp/known:ro" "$HST_IMAGE" cat /tmp/known - 2>"$HST_DIR/err" | xargs)"
+	refused "--volume $place/known:/tmp/x: refused: it is a file, and only folders can be written through: with :ro" \
+		-v "$place/known:/tmp/x"
+	refused "--volume $place/closed: cannot be read: Permission denied" -v "$place/closed:/tmp/x:ro"
+	refused "--volume $place/known: refused: a file is copied, and at /data/x it would be written into the folder $place" \
+		-v "$place/known:/data/x:ro" -v "$place:/data"
+	for at in /opt/ca/one.pem /etc/passwd; do
+		ends 125 run -d --name copied -v "$place/known:$at:ro" "$HST_IMAGE"
+		expect_eq "2 ()" "$(wc -l <"$HST_DIR/err") ($OUT)"
+		expect_match "^docker: --volume $place/known: cannot be copied to $at: cannot write .*: Read-only file system: .*tmpfs.*read_only" \
+			"$(tail -n 1 "$HST_DIR/err")"
+	done
+	ends 125 run --rm -v "$place/known:/opt/x:ro" "$HST_IMAGE" true
+	ends 0 ps -aq
+	expect_eq "" "$OUT"
+	rm "$place/known" "$place/closed"
+}
+it_case "single files are copied, or refused by name" copied
+
 templates() {
 	opens -d --name tt --label 'k=v w' --label x "$HST_IMAGE"
 	ends 0 ps --format '{{json .Labels}} {{.Labels}} {{ .Label "k" }}'

@@ -8,11 +8,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "agent/files.h"
+#include "cli/docker/docker_copy.h"
 #include "cli/docker/docker_judge.h"
+#include "common/cleanup.h"
+#include "filetree.h"
 
 static struct run_words r;
 static struct errmsg e;
@@ -216,6 +222,131 @@ static void refusals(void **state) {
         assert_int_equal(r.n_warnings, 0);
 }
 
+/* --- files ---------------------------------------------------------------------------------------------- */
+
+static char file[] = "/tmp/docker-flags-XXXXXX";
+
+static int make_file(void **state) {
+        int fd = mkstemp(file);
+
+        (void)state;
+        return fd >= 0 && write(fd, "secret\n", 7) == 7 && close(fd) == 0 ? 0 : -1;
+}
+
+static int remove_file(void **state) {
+        (void)state;
+        return unlink(file);
+}
+
+/* SRC and what stands behind it, good until the fourth call from here. */
+static char *of_file(const char *before, const char *behind) {
+        static char word[4][256];
+        static unsigned n;
+
+        n = (n + 1) % 4;
+        snprintf(word[n], sizeof(word[n]), "%s%s%s", before, file, behind);
+        return word[n];
+}
+
+static void files_are_told_from_folders(void **state) {
+        char *words[2 * RUN_FILES_MAX + 5] = { W("run") };
+        char flag[] = "-v", image[] = "i", dst[RUN_FILES_MAX + 1][64];
+        int n = 1;
+
+        (void)state;
+        assert_int_equal(PARSE(W("-v"), of_file("", ":/tmp/a/file:ro"), W("--mount"),
+                               of_file("type=bind,src=", ",dst=/tmp/b,readonly"), W("-v"), W("/:/c:ro"),
+                               W("i")),
+                         0);
+        assert_int_equal(r.n_files, 2);
+        assert_int_equal(r.mounts.n, 1);
+        assert_string_equal(r.files[0].src, file);
+        assert_string_equal(r.files[0].dst, "/tmp/a/file");
+        assert_string_equal(r.files[1].dst, "/tmp/b");
+        REFUSED(-EPERM, "only folders can be written through: with :ro", W("-v"), of_file("", ":/tmp/x"),
+                W("i"));
+        REFUSED(-EPERM, "only folders can be written through", W("--mount"),
+                of_file("type=bind,src=", ",dst=/tmp/x"), W("i"));
+        REFUSED(-EPERM, "neither a folder nor a file", W("-v"), W("/dev/null:/tmp/x:ro"), W("i"));
+        REFUSED(-EINVAL, "not absolute", W("-v"), of_file("", ":x:ro"), W("i"));
+        REFUSED(-EINVAL, "/tmp/../etc/x", W("-v"), of_file("", ":/tmp/../etc/x:ro"), W("i"));
+        REFUSED(-EINVAL, "duplicate mount point: /tmp/x", W("-v"), of_file("", ":/tmp/x:ro"), W("-v"),
+                of_file("", ":/tmp/x:ro"), W("i"));
+        for (int i = 0; i <= RUN_FILES_MAX; i++) {
+                snprintf(dst[i], sizeof(dst[i]), "%s:/tmp/%d:ro", file, i);
+                words[n++] = flag;
+                words[n++] = dst[i];
+        }
+        words[n] = image;
+        assert_int_equal(parse(words), -EINVAL);
+        assert_non_null(strstr(e.text, "more than 16 files"));
+}
+
+static void no_file_goes_into_a_folder_of_the_host(void **state) {
+        struct open_request q;
+        const char *flag;
+
+        (void)state;
+        assert_int_equal(
+                PARSE(W("-v"), of_file("", ":/data/in/x:ro"), W("-v"), W("/srv:/data"), W("debian:12")),
+                0);
+        assert_int_equal(run_judge(&r, &profile, &q, &flag, &e), -EPERM);
+        assert_non_null(strstr(e.text, "at /data/in/x it would be written into the folder /srv"));
+        assert_int_equal(
+                PARSE(W("-v"), of_file("", ":/data2:ro"), W("-v"), W("/srv:/data"), W("debian:12")), 0);
+        assert_int_equal(run_judge(&r, &profile, &q, &flag, &e), 0);
+}
+
+static void put_with_the_tool(int fd, char *folder) {
+        char *argv[] = { W("hermes-files"), W("put"), folder, NULL };
+        pid_t pid = fork();
+        int status;
+
+        if (pid == 0)
+                _exit(lseek(fd, 0, SEEK_SET) == 0 && dup2(fd, 0) == 0 ? files_main(3, argv) : 99);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+}
+
+static void what_is_read_the_tool_puts(void **state) {
+        static const mode_t modes[][2] = { { 0600, 0400 }, { 0755, 0444 }, { 0640, 0400 } };
+        char path[512], folder[] = "/tmp/docker-flags-XXXXXX";
+        struct stat st;
+
+        (void)state;
+        assert_non_null(mkdtemp(folder));
+        for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+                assert_int_equal(chmod(file, modes[i][0]), 0);
+                assert_int_equal(PARSE(W("-v"), of_file("", ":/one/two/file:ro"), W("i")), 0);
+                assert_int_equal(run_files_read(&r, &e), 0);
+                put_with_the_tool(r.files[0].fd, folder);
+                close(r.files[0].fd);
+                snprintf(path, sizeof(path), "%s/one/two/file", folder);
+                assert_int_equal(stat(path, &st), 0);
+                assert_int_equal(st.st_mode, S_IFREG | modes[i][1]);
+                assert_int_equal(st.st_size, 7);
+        }
+        tree_remove(folder);
+}
+
+static void what_cannot_be_read(void **state) {
+        (void)state;
+        assert_int_equal(PARSE(W("-v"), of_file("", ":/tmp/x:ro"), W("i")), 0);
+        assert_int_equal(truncate(file, RUN_FILE_BYTES_MAX), 0);
+        assert_int_equal(run_files_read(&r, &e), 0);
+        r.files[0].fd = close_fd(r.files[0].fd);
+        assert_int_equal(truncate(file, RUN_FILE_BYTES_MAX + 1), 0);
+        assert_int_equal(run_files_read(&r, &e), -EFBIG);
+        assert_non_null(strstr(e.text, "at most 16 MiB"));
+        assert_int_equal(unlink(file), 0);
+        assert_int_equal(run_files_read(&r, &e), -ENOENT);
+        assert_non_null(strstr(e.text, file));
+        /* Another thing by now: no writer is waited for. */
+        assert_int_equal(mkfifo(file, 0600), 0);
+        assert_int_equal(run_files_read(&r, &e), -EINVAL);
+        assert_int_equal(r.files[0].fd, -1);
+}
+
 static void judged(void **state) {
         struct image_info root = profile;
         struct open_request q;
@@ -253,7 +384,11 @@ int main(void) {
                 cmocka_unit_test(sizes),
                 cmocka_unit_test(refusals),
                 cmocka_unit_test(judged),
+                cmocka_unit_test(files_are_told_from_folders),
+                cmocka_unit_test(no_file_goes_into_a_folder_of_the_host),
+                cmocka_unit_test(what_is_read_the_tool_puts),
+                cmocka_unit_test(what_cannot_be_read),
         };
 
-        return cmocka_run_group_tests(tests, NULL, NULL);
+        return cmocka_run_group_tests(tests, make_file, remove_file);
 }

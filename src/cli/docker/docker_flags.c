@@ -108,7 +108,7 @@ const struct run_flag run_flags[] = {
         { { "user", 'u', VALUE, 0 }, FLAG_TAKEN, take_user, "UID[:GID] in numbers, or root: the profile's (user, users), or your own" },
         { { "userns", 0, VALUE, 0 }, FLAG_POLICY, take_namespace, "as the engine has it; host is refused and recorded" },
         { { "uts", 0, VALUE, 0 }, FLAG_POLICY, take_namespace, "private; host is refused and recorded" },
-        { { "volume", 'v', VALUE, 0 }, FLAG_TAKEN, take_volume, "SRC:DST[:ro], a folder that is there and that the administrator allows (allowed_file_paths); commands then run as you; z, Z and rw are taken, volumes are refused, and the engine's socket is refused and recorded" },
+        { { "volume", 'v', VALUE, 0 }, FLAG_TAKEN, take_volume, "SRC:DST[:ro], a folder that is there and that the administrator allows (allowed_file_paths); commands then run as you; a file with :ro is copied when the sandbox is opened, with a warning, to where its user can write (tmpfs, read_only), at most 16 of 16 MiB; z, Z and rw are taken, a file without :ro and volumes are refused, and the engine's socket is refused and recorded" },
         { { "volume-driver", 0, VALUE, 0 }, FLAG_REFUSED, NULL, "there are no volumes; no key changes that" },
         { { "volumes-from", 0, VALUE, 0 }, FLAG_REFUSED, NULL, "no sandbox has another one's folders; no key changes that" },
         { { "workdir", 'w', VALUE, 0 }, FLAG_TAKEN, take_workdir, "where commands start that name no other place; absolute" },

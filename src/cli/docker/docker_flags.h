@@ -39,8 +39,17 @@ extern const struct run_flag run_flags[];
 const char *run_flag_decision(const struct run_flag *f);
 
 #define RUN_WARNINGS_MAX 64
+/* --volume of files, which are copied. */
+#define RUN_FILES_MAX 16
+#define RUN_FILE_BYTES_MAX (16u << 20)
 /* What --memory -1 and its like ask for. */
 #define RUN_UNLIMITED UINT64_MAX
+
+struct run_file {
+        const struct run_flag *flag;
+        const char *src, *dst;
+        int fd; /* what was read of it, by run_files_read(); else -1 */
+};
 
 /* What the words of a run say. All strings are the words' own, or literals. */
 struct run_words {
@@ -59,6 +68,8 @@ struct run_words {
         uint64_t capabilities; /* added ones: bits CAP_X */
         bool agents_own;       /* SETUID or SETGID was among them */
         struct cli_mounts mounts;
+        struct run_file files[RUN_FILES_MAX];
+        int n_files;
         uint32_t n_labels, n_env;
         const char *labels[PROTO_LABELS_MAX];
         const char *env[PROTO_OPEN_ENV_MAX];

@@ -53,6 +53,29 @@ static int judge_tmpfs(const struct run_words *r, const struct image_info *p, st
         return 0;
 }
 
+/* What is copied to below a folder of this machine would be written there. */
+static int judge_files(const struct run_words *r, const char **ret_flag, struct errmsg *e) {
+        char target[MOUNT_DST_MAX + 1];
+
+        for (int i = 0; i < r->n_files; i++)
+                for (int k = 0; k < r->mounts.n; k++) {
+                        const struct run_file *f = &r->files[i];
+                        const struct cli_mount *m = &r->mounts.of[k];
+
+                        snprintf(target, sizeof(target), "%.*s", m->target_len, m->text + m->target);
+                        if (!mount_path_below(f->dst, target))
+                                continue;
+                        *ret_flag = "--volume";
+                        return errmsg_set(
+                                e, -EPERM,
+                                "--%s %.120s: refused: a file is copied, and at %.120s it would be "
+                                "written into the folder %.*s: put it there yourself",
+                                f->flag->f.name, f->src, f->dst,
+                                m->source_len > 120 ? 120 : m->source_len, m->text);
+                }
+        return 0;
+}
+
 /* Is it root who runs the commands? */
 static bool as_root(const struct run_words *r, const struct image_info *p) {
         return r->mounts.n == 0 && (r->user ? r->uid : p->uid) == 0;
@@ -107,6 +130,8 @@ int run_judge(const struct run_words *r, const struct image_info *p, struct open
         struct open_request q = { .form = ANSWER_RECORDS };
         int code = judge_rights(r, p, ret_flag, e);
 
+        if (code == 0)
+                code = judge_files(r, ret_flag, e);
         if (code == 0)
                 code = judge_tmpfs(r, p, &q.narrow, ret_flag, e);
         if (code < 0)
@@ -193,10 +218,17 @@ static int warn_rights(const struct run_words *r, const struct image_info *p) {
         return n;
 }
 
+static int warn_files(const struct run_words *r) {
+        for (int i = 0; i < r->n_files; i++)
+                cli_line("WARNING: --%s %.200s: a file is copied as it is now, not mounted",
+                         r->files[i].flag->f.name, r->files[i].src);
+        return r->n_files;
+}
+
 int run_warn(const struct run_words *r, const struct image_info *p) {
         int n = warn_size("--memory", r->memory_bytes, p->memory_bytes, "memory_limit", p) +
                 warn_size("--shm-size", r->shm_bytes, p->shm_bytes, "shm_size", p) + warn_cpus(r, p) +
-                warn_pids(r, p) + warn_tmpfs(r, p) + warn_rights(r, p);
+                warn_pids(r, p) + warn_tmpfs(r, p) + warn_rights(r, p) + warn_files(r);
 
         for (int i = 0; i < r->n_warnings; i++) {
                 const char *value = r->warnings[i].value;

@@ -3,13 +3,12 @@
  * for but what the profile is, else in a session of its own, which is closed at the end, however that comes.
  */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "cli/docker/docker_ask.h"
+#include "cli/docker/docker_child.h"
+#include "cli/docker/docker_copy.h"
 #include "cli/docker/docker_exec.h"
 #include "cli/docker/docker_judge.h"
 #include "common/cleanup.h"
@@ -83,6 +82,44 @@ static int open_session(const struct docker *d, const struct run_words *r, struc
                                                   : refuse("protocol error: the manager says nothing");
 }
 
+/* --- a session's files, and its end ------------------------------------------------------------------- */
+
+/* What is done in a session that was opened here. */
+struct in_session {
+        const struct docker *d;
+        const struct run_words *r;
+        const struct open_request *o;
+        const char *name;
+        const struct run_file *file; /* that is put there now */
+};
+
+static int put_file(void *userdata) {
+        const struct in_session *in = userdata;
+
+        return run_file_put(in->d, in->file, in->name);
+}
+
+/* With signals held. 0, or what waitpid(2) says of the child that could not do it. */
+static int put_files(struct in_session *in, const sigset_t *before) {
+        int status = 0;
+
+        for (int i = 0; i < in->r->n_files && status == 0; i++) {
+                in->file = &in->r->files[i];
+                status = docker_in_child(put_file, in, before);
+        }
+        return status;
+}
+
+static void close_session(const struct docker *d, const char *name) {
+        const struct ask q = { .op = ASK_SESSION_CLOSE, .name = name };
+        struct docker_answer a;
+
+        /* One that is gone already is what was wanted. */
+        if (docker_ask(d, &q, &a) != 0 && a.reason != REJECT_NO_SESSION)
+                cli_error("%s", a.error.text);
+        docker_answer_done(&a);
+}
+
 /* --- run -d ------------------------------------------------------------------------------------------- */
 
 /* What docker's callers give a container that shall only be there. */
@@ -102,12 +139,29 @@ static bool is_idle(const struct run_words *r) {
         return r->n_command == 0;
 }
 
+/* All files, or no session. An exit status. */
+static int fill(const struct docker *d, const struct run_words *r, const char *name) {
+        struct in_session in = { d, r, NULL, name, NULL };
+        sigset_t before;
+        int status;
+
+        if (r->n_files == 0)
+                return 0;
+        docker_hold_signals(&before);
+        status = put_files(&in, &before);
+        if (status != 0)
+                close_session(d, name);
+        return docker_end_as(status, &before);
+}
+
 static int run_detached(const struct docker *d, const struct run_words *r, struct open_request *q) {
         struct docker_answer a;
         struct session_info s;
         char line[PROTO_CONTAINER_ID + 2];
         int code = open_session(d, r, q, &a, &s);
 
+        if (code == 0)
+                code = fill(d, r, s.name);
         if (code == 0) {
                 snprintf(line, sizeof(line), "%s\n", s.id);
                 code = cli_say(line);
@@ -134,38 +188,18 @@ static int run_command(const struct docker *d, const struct run_words *r, const 
         return docker_exec_run(d, &q, r->input, session, DOCKER_USAGE);
 }
 
-static void close_session(const struct docker *d, const char *name) {
-        const struct ask q = { .op = ASK_SESSION_CLOSE, .name = name };
-        struct docker_answer a;
+static int command_in_child(void *userdata) {
+        const struct in_session *in = userdata;
 
-        /* One that is gone already is what was wanted. */
-        if (docker_ask(d, &q, &a) != 0 && a.reason != REJECT_NO_SESSION)
-                cli_error("%s", a.error.text);
-        docker_answer_done(&a);
+        return run_command(in->d, in->r, in->o, in->name);
 }
 
-/* Hands signals on to @child until it has ended. Returns what waitpid(2) says of it. */
-static int watch(pid_t child, const sigset_t *signals) {
-        int status;
-
-        for (;;) {
-                int signo = sigwaitinfo(signals, NULL);
-
-                if (signo == SIGCHLD && waitpid(child, &status, WNOHANG) == child)
-                        return status;
-                if (signo > 0 && signo != SIGCHLD)
-                        kill(child, signo);
-        }
-}
-
-/* The command is a child's, so that whatever ends it, a signal, too, leaves us to close the session. */
 static int run_in_session(const struct docker *d, const struct run_words *r, struct open_request *o) {
-        static const int caught[] = { SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 };
         char name[PROTO_NAME_MAX + 1];
+        struct in_session in = { d, r, o, name, NULL };
         struct docker_answer a;
         struct session_info s;
-        sigset_t signals, before;
-        pid_t child;
+        sigset_t before;
         int status;
 
         o->ttl_ms = ONE_COMMAND_TTL_MS;
@@ -175,25 +209,12 @@ static int run_in_session(const struct docker *d, const struct run_words *r, str
         docker_answer_done(&a);
         if (status != 0)
                 return status;
-        sigemptyset(&signals);
-        for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
-                sigaddset(&signals, caught[i]);
-        sigprocmask(SIG_BLOCK, &signals, &before);
-        child = fork();
-        if (child == 0) {
-                sigprocmask(SIG_SETMASK, &before, NULL);
-                _exit(run_command(d, r, o, name));
-        }
-        if (child < 0)
-                cli_error("cannot fork: %s", strerror(errno));
-        status = child > 0 ? watch(child, &signals) : DOCKER_USAGE << 8;
+        docker_hold_signals(&before);
+        status = put_files(&in, &before);
+        if (status == 0)
+                status = docker_in_child(command_in_child, &in, &before);
         close_session(d, name);
-        if (!WIFSIGNALED(status))
-                return WEXITSTATUS(status);
-        signal(WTERMSIG(status), SIG_DFL);
-        raise(WTERMSIG(status));
-        sigprocmask(SIG_SETMASK, &before, NULL);
-        return EXIT_SIGNAL + WTERMSIG(status);
+        return docker_end_as(status, &before);
 }
 
 /* --- both --------------------------------------------------------------------------------------------- */
@@ -219,10 +240,10 @@ static int check(const struct run_words *r) {
 }
 
 static bool is_one_shot(const struct run_words *r, const struct open_request *q) {
-        return narrow_is_empty(&q->narrow) && r->mounts.n == 0 && r->name[0] == '\0';
+        return narrow_is_empty(&q->narrow) && r->mounts.n == 0 && r->n_files == 0 && r->name[0] == '\0';
 }
 
-static int run(const struct docker *d, const struct run_words *r) {
+static int run(const struct docker *d, struct run_words *r) {
         struct docker_answer a;
         struct image_info p;
         struct open_request q;
@@ -237,6 +258,8 @@ static int run(const struct docker *d, const struct run_words *r) {
         code = run_judge(r, &p, &q, &flag, &e);
         if (code < 0)
                 code = refuse_flag(d, code, flag, &e);
+        else if (run_files_read(r, &e) < 0)
+                code = refuse(e.text);
         else {
                 run_warn(r, &p);
                 code = r->detach            ? run_detached(d, r, &q)

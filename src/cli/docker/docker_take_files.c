@@ -1,4 +1,4 @@
-/* --volume, --mount and --tmpfs: folders of this machine, and those that are in memory. */
+/* --volume, --mount and --tmpfs: folders and files of this machine, and folders that are in memory. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +17,39 @@ static bool is_socket(const char *path) {
                strcmp(base, "podman.sock") == 0 || (stat(path, &st) == 0 && S_ISSOCK(st.st_mode));
 }
 
+/* It is copied. */
+static int add_file(struct run_words *r, const struct run_flag *f, const char *value, const char *src,
+                    const char *dst, bool read_only, struct errmsg *e) {
+        const char *fault = mount_dst_fault(dst);
+        struct run_file file = { .flag = f, .fd = -1 };
+
+        if (!read_only)
+                return take_refused(f, value, -EPERM,
+                                    "it is a file, and only folders can be written through: with :ro "
+                                    "(--mount: readonly) a file is copied",
+                                    e);
+        if (fault)
+                return errmsg_set(e, -EINVAL, "--%s: %.200s %s", f->f.name, dst, fault);
+        for (int i = 0; i < r->n_files; i++)
+                if (strcmp(r->files[i].dst, dst) == 0)
+                        return errmsg_set(e, -EINVAL, "--%s: duplicate mount point: %.200s", f->f.name,
+                                          dst);
+        if (r->n_files == RUN_FILES_MAX)
+                return errmsg_set(e, -EINVAL, "--%s: more than %d files: put them into a folder",
+                                  f->f.name, RUN_FILES_MAX);
+        /* For as long as the program runs. */
+        file.src = strdup(src);
+        file.dst = strdup(dst);
+        if (!file.src || !file.dst)
+                abort();
+        r->files[r->n_files++] = file;
+        return 0;
+}
+
 static int add_mount(struct run_words *r, const struct run_flag *f, const char *value, const char *src,
                      const char *dst, bool read_only, struct errmsg *e) {
         char *text, what[32];
+        struct stat st;
         int code;
 
         if (src[0] != '/' && src[0] != '.')
@@ -29,6 +59,10 @@ static int add_mount(struct run_words *r, const struct run_flag *f, const char *
         if (is_socket(src))
                 return take_refused(f, value, -EACCES,
                                     "nothing allows it: no sandbox reaches a socket of the host", e);
+        if (stat(src, &st) == 0 && S_ISREG(st.st_mode))
+                return add_file(r, f, value, src, dst, read_only, e);
+        if (stat(src, &st) == 0 && !S_ISDIR(st.st_mode))
+                return take_refused(f, value, -EPERM, "it is neither a folder nor a file", e);
         /* For as long as the program runs. */
         if (asprintf(&text, "%s:%s%s", src, dst, read_only ? ":ro" : "") < 0)
                 abort();

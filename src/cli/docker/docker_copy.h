@@ -1,0 +1,13 @@
+/* Files that run --volume FILE:DST:ro names: they are copied, as folders alone can be mounted. */
+#pragma once
+
+#include "cli/docker/docker.h"
+#include "cli/docker/docker_flags.h"
+
+/* Reads them all, with the caller's rights, and keeps what was read. Returns 0, or -errno and a line in *e: one cannot
+ * be read, is no regular file any more, or is larger than RUN_FILE_BYTES_MAX. */
+int run_files_read(struct run_words *r, struct errmsg *e);
+
+/* Puts one that was read into @session, as the session's user, the folders before it made where they are not there.
+ * Once in a process, whose stdin it takes. Returns 0, or DOCKER_USAGE after a line. */
+int run_file_put(const struct docker *d, const struct run_file *f, const char *session);
