@@ -1,5 +1,4 @@
 /* A session is asked for: what the config and its policy make of that, before anything is made. */
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +6,7 @@
 
 #include "common/cleanup.h"
 #include "common/exitcode.h"
+#include "common/image_name.h"
 #include "config/narrow.h"
 #include "config/profile.h"
 #include "config/values.h"
@@ -16,54 +16,13 @@
 
 /* --- the image ---------------------------------------------------------------------------------- */
 
-/* An image's name taken apart, as the engine's own clients do it: "docker.io/library/debian" is "debian", and without a
- * tag or a digest it is ":latest". */
-struct image_name {
-        const char *repository, *tag, *digest;
-        int repository_len, tag_len;
-};
-
-static const char *without(const char *name, const char *prefix) {
-        return strncmp(name, prefix, strlen(prefix)) == 0 ? name + strlen(prefix) : name;
-}
-
-static void take_apart(const char *name, struct image_name *ret) {
-        const char *bare = without(without(name, "index."), "docker.io/"), *at, *slash, *colon, *end;
-
-        /* "library/" is left out of Docker's own registry's names alone, which need not say whose they are. */
-        bare = without(bare, "library/");
-        at = strchr(bare, '@');
-        end = at ? at : bare + strlen(bare);
-        slash = memrchr(bare, '/', (size_t)(end - bare));
-        colon = memchr(slash ? slash : bare, ':', (size_t)(end - (slash ? slash : bare)));
-        *ret = (struct image_name){ .repository = bare,
-                                    .repository_len = (int)((colon ? colon : end) - bare),
-                                    .tag = colon ? colon + 1
-                                           : at  ? ""
-                                                 : "latest",
-                                    .tag_len = colon ? (int)(end - colon - 1)
-                                               : at  ? 0
-                                                     : 6,
-                                    .digest = at ? at + 1 : "" };
-}
-
-/* Where the config pins a digest, the tag alone means that one too: the config decides, not who moves the tag. */
-static bool same_name(const char *asked, const char *ours) {
-        struct image_name a, b;
-
-        take_apart(asked, &a);
-        take_apart(ours, &b);
-        if (a.repository_len != b.repository_len ||
-            memcmp(a.repository, b.repository, (size_t)a.repository_len) != 0)
-                return false;
-        if (a.digest[0])
-                return strcmp(a.digest, b.digest) == 0;
-        return a.tag_len == b.tag_len && memcmp(a.tag, b.tag, (size_t)a.tag_len) == 0;
+static const char *without_sha256(const char *id) {
+        return strncmp(id, "sha256:", 7) == 0 ? id + 7 : id;
 }
 
 /* The digits of an image's id, as many as engines show, or more. */
 static bool same_id(const char *asked, const char *id) {
-        const char *digits = without(asked, "sha256:"), *whole = without(id, "sha256:");
+        const char *digits = without_sha256(asked), *whole = without_sha256(id);
         size_t n = strlen(digits);
 
         return n >= 12 && n <= 64 && strspn(digits, "0123456789abcdef") == n &&
@@ -71,7 +30,7 @@ static bool same_id(const char *asked, const char *id) {
 }
 
 static bool image_is_profiles(const struct pool *p, const char *asked) {
-        return !asked[0] || same_name(asked, p->profile->image) || same_id(asked, p->image_id) ||
+        return !asked[0] || image_name_means(asked, p->profile->image) || same_id(asked, p->image_id) ||
                (config_image_pin(p->profile->image) == IMAGE_PIN_ID &&
                 same_id(asked, p->profile->image));
 }

@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 
-#include "cli/docker/docker_ask.h"
 #include "cli/docker/docker_list.h"
 #include "cli/docker/docker_template.h"
 #include "cli/docker/docker_words.h"
@@ -197,18 +196,6 @@ static void spans(void **state) {
                 assert_string_equal(docker_span(of[i].seconds, buf, sizeof(buf)), of[i].words);
 }
 
-static void images_are_the_same(void **state) {
-        (void)state;
-        assert_true(docker_same_image("debian", "docker.io/library/debian:latest"));
-        assert_true(docker_same_image("library/debian:latest", "debian"));
-        assert_true(docker_same_image("a/b:c", "docker.io/a/b:c"));
-        assert_true(docker_same_image("host:5000/x", "host:5000/x:latest"));
-        assert_false(docker_same_image("debian", "debian:12"));
-        assert_false(docker_same_image("debian:1:latest", "debian:1"));
-        assert_false(docker_same_image("debian", "debianx"));
-        assert_false(docker_same_image("", "debian"));
-}
-
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(flags_stand_before_operands),
@@ -219,7 +206,6 @@ int main(void) {
                 cmocka_unit_test(formats_of_lists),
                 cmocka_unit_test(json_is_indented),
                 cmocka_unit_test(spans),
-                cmocka_unit_test(images_are_the_same),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

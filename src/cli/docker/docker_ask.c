@@ -181,37 +181,3 @@ void docker_tell_refused(const struct docker *d, const char *flag) {
         (void)docker_ask(d, &q, &a);
         docker_answer_done(&a);
 }
-
-static size_t skip(const char *s, const char *prefix) {
-        size_t len = strlen(prefix);
-
-        return strncmp(s, prefix, len) == 0 ? len : 0;
-}
-
-static const char *without_registry(const char *s) {
-        s += skip(s, "docker.io/");
-        return s + skip(s, "library/");
-}
-
-/* A tag stands behind the last slash, and a digest is none. */
-static bool has_tag(const char *s) {
-        const char *slash = strrchr(s, '/');
-
-        return strpbrk(slash ? slash : s, ":@") != NULL;
-}
-
-bool docker_same_image(const char *a, const char *b) {
-        static const char latest[] = ":latest";
-        size_t len;
-
-        a = without_registry(a);
-        b = without_registry(b);
-        len = strlen(a) < strlen(b) ? strlen(a) : strlen(b);
-        if (strncmp(a, b, len) != 0)
-                return false;
-        a += len;
-        b += len;
-        if (*a == *b)
-                return true;
-        return strcmp(*a ? a : b, latest) == 0 && !has_tag(*a ? b - len : a - len);
-}

@@ -42,6 +42,3 @@ int docker_ask_profile(const struct docker *d, const char *name, struct docker_a
 
 /* Has the manager record that the flag @flag was refused here. Nothing is said where it cannot be told. */
 void docker_tell_refused(const struct docker *d, const char *flag);
-
-/* "debian" is "docker.io/library/debian:latest". */
-bool docker_same_image(const char *a, const char *b);

@@ -8,6 +8,7 @@
 #include "cli/docker/docker_list.h"
 #include "cli/docker/docker_template.h"
 #include "cli/docker/docker_words.h"
+#include "common/image_name.h"
 
 static const struct docker_flag format_flags[] = {
         { "format", 'f', true, 0 },
@@ -166,23 +167,17 @@ int docker_info(const struct docker *d, int argc, char **argv) {
 
 /* --- images --------------------------------------------------------------------------------------------- */
 
-/* REPOSITORY and TAG of a name: the tag stands behind the last colon, if that is behind the last slash. */
-static int tag_of(const char *name, const char **ret_tag) {
-        const char *slash = strrchr(name, '/'), *colon = strpbrk(slash ? slash : name, ":@");
-
-        *ret_tag = colon && *colon == ':' ? colon + 1 : colon ? "<none>" : "latest";
-        return colon ? (int)(colon - name) : (int)strlen(name);
-}
-
 static void put_image(FILE *out, const struct image_info *i, bool quiet) {
-        const char *id = strncmp(i->id, "sha256:", 7) == 0 ? i->id + 7 : i->id, *tag;
-        int repository = tag_of(i->name, &tag);
+        const char *id = strncmp(i->id, "sha256:", 7) == 0 ? i->id + 7 : i->id;
+        struct image_name n;
 
+        image_name_parse(i->name, &n);
         if (quiet)
                 fprintf(out, "%.12s\n", id);
         else
-                fprintf(out, "%-32.*s   %-28s   %-12.12s   %-20.19s   %lluMB\n", repository, i->name,
-                        tag, id, i->created, (unsigned long long)(i->bytes / 1000000));
+                fprintf(out, "%-32.*s   %-28.*s   %-12.12s   %-20.19s   %lluMB\n", n.repository_len,
+                        n.repository, n.tag_len > 0 ? n.tag_len : 6, n.tag_len > 0 ? n.tag : "<none>",
+                        id, i->created, (unsigned long long)(i->bytes / 1000000));
 }
 
 int docker_images(const struct docker *d, int argc, char **argv) {
@@ -232,7 +227,7 @@ static int profile_of(const struct docker *d, const char *image, char *label, si
         if (r != 0)
                 r = fail(a.error.text);
         else {
-                while ((r = docker_answer_image(&a, &i)) > 0 && !docker_same_image(image, i.name))
+                while ((r = docker_answer_image(&a, &i)) > 0 && !image_name_means(image, i.name))
                         ;
                 if (r > 0)
                         snprintf(label, cap, "profile=%s", i.profile);

@@ -6,6 +6,7 @@
 #include "cli/docker/docker_list.h"
 #include "cli/docker/docker_template.h"
 #include "cli/docker/docker_words.h"
+#include "common/image_name.h"
 
 enum { FORMAT, SIZE, TYPE };
 
@@ -63,8 +64,8 @@ static int find_image(const struct look *l, const char *word, const char *of, st
                 return -1;
         while ((r = docker_answer_image(a, ret)) > 0)
                 if (ret->present &&
-                    (of ? strcmp(ret->profile, of) == 0 && docker_same_image(word, ret->name)
-                        : docker_same_image(word, ret->name) ||
+                    (of ? strcmp(ret->profile, of) == 0 && image_name_means(word, ret->name)
+                        : image_name_means(word, ret->name) ||
                                      (strlen(id) >= 4 && strncmp(ret->id, "sha256:", 7) == 0 &&
                                       strncmp(ret->id + 7, id, strlen(id)) == 0)))
                         return 1;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/docker/docker_ask.h"
+#include "common/image_name.h"
 
 static const char drop_in[] = "in a file of /etc/hermes-sandbox/sandbox.d";
 
@@ -99,7 +100,7 @@ static int judge_rights(const struct run_words *r, const struct image_info *p, c
                                   "network, %s",
                                   r->network, p->profile, p->network, drop_in);
         }
-        if (r->image && !docker_same_image(r->image, p->name)) {
+        if (r->image && !image_name_means(r->image, p->name)) {
                 *ret_flag = "IMAGE";
                 return errmsg_set(
                         e, -EPERM,
