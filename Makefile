@@ -109,7 +109,7 @@ $(BUILD)/hermes-sandbox-audit: $(call glibc_objs,cli/audit) $(COMMON_GLIBC)
 	$(CC) $(GLIBC_LINK) $(LDFLAGS) -o $@ $^ $(hermes-sandbox-audit_LIBS)
 $(BUILD)/hermes-sandbox-doctor: $(call glibc_objs,cli/doctor config) $(COMMON_GLIBC)
 	$(CC) $(GLIBC_LINK) $(LDFLAGS) -o $@ $^ $(hermes-sandbox-doctor_LIBS)
-$(BUILD)/hermes-sandbox-setup: $(call glibc_objs,cli/setup config) $(COMMON_GLIBC)
+$(BUILD)/hermes-sandbox-setup: $(call glibc_objs,cli/setup config) $(BUILD)/glibc/cli/cli_spawn.o $(COMMON_GLIBC)
 	$(CC) $(GLIBC_LINK) $(LDFLAGS) -o $@ $^ $(hermes-sandbox-setup_LIBS)
 $(BUILD)/hermes-sandbox-image: $(call glibc_objs,cli/image config) $(COMMON_GLIBC)
 	$(CC) $(GLIBC_LINK) $(LDFLAGS) -o $@ $^ $(hermes-sandbox-image_LIBS)
@@ -131,7 +131,7 @@ $(BUILD)/docker: $(call musl_objs,cli/docker) $(addprefix $(BUILD)/musl/cli/,cli
 	$(MUSL_CC) $(MUSL_LINK) $(MUSL_LDFLAGS) -o $@ $(DOCKER_HOT) -lc $(filter-out $(DOCKER_HOT),$^)
 # The admin's words, which run sshd, ssh-keygen and systemctl; and what sshd runs for a login.
 CLI_PARTS := $(filter-out %/cli/main.o,$(call musl_objs,cli cli/files)) $(COMMON_MUSL)
-$(BUILD)/hermes-sandbox-ssh: $(call glibc_objs,cli/ssh) $(addprefix $(BUILD)/glibc/cli/,cli_opts.o cli_sshkey.o setup/setup_spawn.o) $(COMMON_GLIBC)
+$(BUILD)/hermes-sandbox-ssh: $(call glibc_objs,cli/ssh) $(addprefix $(BUILD)/glibc/cli/,cli_opts.o cli_spawn.o cli_sshkey.o) $(COMMON_GLIBC)
 	$(CC) $(GLIBC_LINK) $(LDFLAGS) -o $@ $^
 $(BUILD)/hermes-sandbox-ssh-gateway: $(call musl_objs,cli/gateway) $(CLI_PARTS)
 	$(MUSL_CC) $(MUSL_LINK) $(MUSL_LDFLAGS) -o $@ $^

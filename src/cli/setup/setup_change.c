@@ -9,7 +9,7 @@
 
 #include "cli/setup/setup_draft.h"
 #include "cli/setup/setup_options.h"
-#include "cli/setup/setup_spawn.h"
+#include "cli/cli_spawn.h"
 #include "common/cleanup.h"
 #include "common/exitcode.h"
 #include "common/utf8.h"

@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "cli/setup/setup_spawn.h"
+#include "cli/cli_spawn.h"
 #include "common/cleanup.h"
 #include "common/exitcode.h"
 

@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "cli/setup/setup_service.h"
-#include "cli/setup/setup_spawn.h"
+#include "cli/cli_spawn.h"
 #include "common/cleanup.h"
 #include "common/exitcode.h"
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/setup/setup_spawn.h"
+#include "cli/cli_spawn.h"
 #include "common/cleanup.h"
 #include "common/exitcode.h"
 

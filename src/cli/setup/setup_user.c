@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/setup/setup_spawn.h"
+#include "cli/cli_spawn.h"
 #include "common/cleanup.h"
 #include "common/exitcode.h"
 

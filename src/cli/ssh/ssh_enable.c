@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "cli/cli_sshkey.h"
-#include "cli/setup/setup_spawn.h"
+#include "cli/cli_spawn.h"
 #include "cli/ssh/ssh.h"
 #include "common/cleanup.h"
 #include "common/exitcode.h"

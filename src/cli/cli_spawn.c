@@ -1,4 +1,4 @@
-#include "cli/setup/setup_spawn.h"
+#include "cli/cli_spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
