@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "common/cleanup.h"
+#include "common/write_all.h"
 
 #define ID_FILE "installation-id"
 
@@ -69,15 +70,6 @@ static int read_hex(int dir_fd, const char *name, size_t digits, char *ret) {
         return 0;
 }
 
-static int write_all(int fd, const char *s) {
-        size_t n = strlen(s);
-        ssize_t w = write(fd, s, n);
-
-        if (w < 0)
-                return -errno;
-        return (size_t)w == n ? 0 : -ENOSPC;
-}
-
 /* Made under another name and linked into place when it is whole, so that no start ever reads half of it
  * and two at once agree. */
 static int make_installation(int state_fd) {
@@ -90,7 +82,7 @@ static int make_installation(int state_fd) {
         fd = openat(state_fd, tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         if (fd < 0)
                 return -errno;
-        r = write_all(fd, line);
+        r = write_all(fd, line, strlen(line));
         if (r == 0 && fsync(fd) < 0)
                 r = -errno;
         close(fd);
@@ -228,7 +220,7 @@ int records_set_id(struct records *r, struct record *rec, const char *id) {
         if (fd < 0)
                 return -errno;
         snprintf(line, sizeof(line), "%s\n", id);
-        return write_all(fd, line);
+        return write_all(fd, line, strlen(line));
 }
 
 void records_drop(struct records *r, struct record *rec) {

@@ -19,6 +19,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "common/wire.h"
+#include "common/write_all.h"
 #include "manager/session.h"
 
 #define STATE_VERSION 2
@@ -84,20 +85,6 @@ static size_t encode(const struct session *s, uint8_t buf[STATE_MAX]) {
         if (out.bad)
                 abort(); /* every field has a bound, and STATE_MAX holds them all */
         return out.len;
-}
-
-static int write_all(int fd, const uint8_t *p, size_t len) {
-        while (len > 0) {
-                ssize_t n = write(fd, p, len);
-
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0)
-                        return -errno;
-                p += n;
-                len -= (size_t)n;
-        }
-        return 0;
 }
 
 int session_state_write(const struct session *s) {

@@ -15,6 +15,7 @@
 
 #include "cli/setup/setup.h"
 #include "common/cleanup.h"
+#include "common/write_all.h"
 #include "config/places.h"
 #include "config/source.h"
 
@@ -106,20 +107,6 @@ int setup_file_read(const struct setup_file *f, char **ret_data, size_t *ret_len
                 return errno == ENOENT ? 0 : cannot(f, "look at " SETUP_DROPIN, e);
         snprintf(shown, sizeof(shown), "%s/" SETUP_DROPIN, f->dir);
         return config_source_read(f->dirfd, SETUP_DROPIN, shown, true, ret_data, ret_len, e);
-}
-
-static int write_all(int fd, const char *data, size_t len) {
-        while (len > 0) {
-                ssize_t n = write(fd, data, len);
-
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0)
-                        return -1;
-                data += n;
-                len -= (size_t)n;
-        }
-        return 0;
 }
 
 int setup_file_replace(struct setup_file *f, const char *data, size_t len, struct errmsg *e) {

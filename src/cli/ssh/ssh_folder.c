@@ -9,6 +9,7 @@
 
 #include "cli/ssh/ssh.h"
 #include "common/cleanup.h"
+#include "common/write_all.h"
 
 int ssh_folder_open(const struct ssh_places *p, struct ssh_folder *ret, struct errmsg *e) {
         _cleanup_fd_ int fd = -1;
@@ -33,20 +34,6 @@ int ssh_folder_open(const struct ssh_places *p, struct ssh_folder *ret, struct e
 
 void ssh_folder_done(struct ssh_folder *f) {
         f->fd = close_fd(f->fd);
-}
-
-static int write_all(int fd, const char *data, size_t len) {
-        while (len > 0) {
-                ssize_t n = write(fd, data, len);
-
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0)
-                        return -1;
-                data += n;
-                len -= (size_t)n;
-        }
-        return 0;
 }
 
 int ssh_folder_put(const struct ssh_folder *f, const char *name, const char *data, size_t len,
