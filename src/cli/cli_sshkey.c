@@ -10,7 +10,6 @@
 #include "common/cleanup.h"
 
 #define LETTERS_DIGITS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-#define FP_PREFIX "SHA256:"
 
 static bool blank(char c) {
         return c == ' ' || c == '\t';
@@ -98,13 +97,6 @@ bool sshkey_line_parse(const char *line, size_t len, struct sshkey_line *ret) {
         return true;
 }
 
-bool sshkey_fp_valid(const char *s) {
-        size_t front = strlen(FP_PREFIX);
-
-        return strlen(s) == SSHKEY_FP_LEN && strncmp(s, FP_PREFIX, front) == 0 &&
-               strspn(s + front, LETTERS_DIGITS "+/") == SSHKEY_FP_LEN - front;
-}
-
 bool sshkey_name_valid(const char *s) {
         size_t len = strlen(s);
 
@@ -115,7 +107,7 @@ bool sshkey_name_valid(const char *s) {
 void sshkey_session(const char *fp, char *ret) {
         char *p = stpcpy(ret, "ssh-");
 
-        for (fp += strlen(FP_PREFIX); *fp; fp++)
+        for (fp += strlen(KEYFP_PREFIX); *fp; fp++)
                 *p++ = *fp == '+' ? '-' : *fp == '/' ? '_' : *fp;
         *p = '\0';
 }
@@ -143,7 +135,7 @@ int sshkey_notes_parse(struct sshkey_span notes, struct sshkey_notes *ret, struc
                      !sshkey_name_valid(n.name)))
                         return errmsg_set(e, -EINVAL, "what is '%.*s' in the key's line?",
                                           (int)(w.len < 80 ? w.len : 80), w.p);
-        if (!sshkey_fp_valid(n.fp))
+        if (!keyfp_valid(n.fp))
                 return errmsg_set(e, -EINVAL, "the key's line has no fp=SHA256:…, its fingerprint");
         if (n.ttl[0] != '\0' && cli_parse_duration(n.ttl, &n.ttl_ms) < 0)
                 return errmsg_set(e, -EINVAL,
@@ -163,9 +155,9 @@ ssize_t sshkey_file_read(const char *path, uid_t owner, char *buf, struct errmsg
         if (!S_ISREG(st.st_mode) || st.st_uid != owner || (st.st_mode & 022) != 0)
                 return errmsg_set(
                         e, -EPERM,
-                        "%s: found something else than a regular file of root that nobody else "
-                        "can write: chown root:root it, and chmod 0644",
-                        path);
+                        "%s: found something else than a regular file of uid %u that nobody else "
+                        "can write: chown %u it, and chmod 0644",
+                        path, (unsigned)owner, (unsigned)owner);
         if (st.st_size > SSHKEY_FILE_MAX)
                 return errmsg_set(e, -EFBIG, "%s is larger than %u bytes", path, SSHKEY_FILE_MAX);
         while (len < SSHKEY_FILE_MAX) {

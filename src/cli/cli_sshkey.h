@@ -14,11 +14,11 @@
 #include <stdint.h>
 
 #include "common/errmsg.h"
+#include "common/keyfp.h"
 #include "common/proto.h"
 
 #define SSHKEY_FILE_MAX (1u << 20) /* bytes of the whole file */
 #define SSHKEY_BLOB_MAX 8192       /* of one key in base64: RSA of 16384 bits takes 2800 */
-#define SSHKEY_FP_LEN 50           /* "SHA256:" and 43 characters of base64 */
 #define SSHKEY_NAME_MAX 64
 #define SSHKEY_SESSION_LEN 47 /* "ssh-" and 43 characters */
 
@@ -32,7 +32,7 @@ struct sshkey_line {
 };
 
 struct sshkey_notes {
-        char fp[SSHKEY_FP_LEN + 1];
+        char fp[KEYFP_LEN + 1];
         char profile[PROTO_NAME_MAX + 1]; /* "": the default */
         char ttl[16];                     /* as it stands there, "": the profile's */
         uint64_t ttl_ms;                  /* 0: the profile's */
@@ -46,8 +46,6 @@ bool sshkey_line_parse(const char *line, size_t len, struct sshkey_line *ret);
 /* What add-key wrote behind the blob. 0, or -EINVAL and a line in *e that says what about the line is wrong. */
 int sshkey_notes_parse(struct sshkey_span notes, struct sshkey_notes *ret, struct errmsg *e);
 
-/* "SHA256:" and 43 of A-Z a-z 0-9 + /, as ssh-keygen(1) -l prints it. */
-bool sshkey_fp_valid(const char *s);
 /* 1 to 64 of A-Z a-z 0-9 _ . @ -, not beginning with - or . */
 bool sshkey_name_valid(const char *s);
 /* The name of the session of the key with this valid fingerprint: @ret has SSHKEY_SESSION_LEN + 1 bytes. */

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "common/errmsg.h"
+#include "common/keyfp.h"
 #include "common/proto.h"
 #include "config/config.h"
 #include "manager/tally.h"
@@ -20,15 +21,12 @@
 struct audit;
 struct audit_open_exec; /* audit_state.h */
 
-/* Bytes of a key's fingerprint, "SHA256:" and 43 characters of base64. */
-#define AUDIT_FP 50
-
 /* Who asked, as the kernel reports the socket's peer. */
 struct audit_caller {
         uid_t uid;
         pid_t pid;
-        uint32_t loginuid;     /* UINT32_MAX: unset, or not readable without a race */
-        char fp[AUDIT_FP + 1]; /* of the ssh key that the gateway speaks for (gateway.h); "": none */
+        uint32_t loginuid;      /* UINT32_MAX: unset, or not readable without a race */
+        char fp[KEYFP_LEN + 1]; /* of the ssh key that the gateway speaks for (gateway.h); "": none */
 };
 
 struct audit_exec {

@@ -109,7 +109,7 @@ static void slot_decode(const uint8_t slot[CHECK_AT], uint64_t check, struct aud
         ret->detached = wire_get_u8(&in) == 1;
         ret->begun_us = wire_get_u64(&in);
         /* Zeros, and so none, in the slots of an earlier version. */
-        fp = wire_get_blob(&in, AUDIT_FP, &fp_len);
+        fp = wire_get_blob(&in, KEYFP_LEN, &fp_len);
         if (fp)
                 memcpy(ret->caller.fp, fp, fp_len);
         if (!in.bad && ret->exec_id[0] && checksum(slot) == check)

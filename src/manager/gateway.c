@@ -7,16 +7,8 @@
 #include "common/exitcode.h"
 #include "manager/exec.h"
 
-#define PREFIX "SHA256:"
 #define DIGITS "0123456789"
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
-bool gateway_fp_ok(const char *fp) {
-        const char *digest = fp + strlen(PREFIX);
-
-        return strncmp(fp, PREFIX, strlen(PREFIX)) == 0 && strlen(fp) == AUDIT_FP &&
-               digest[strspn(digest, DIGITS LETTERS "+/")] == '\0';
-}
 
 /* The next word, of @allowed characters alone; what follows is *@text. */
 static bool word(const char **text, const char *allowed, char *ret, size_t cap) {
@@ -40,7 +32,7 @@ int gateway_parse(const char *text, struct gateway_login *ret) {
         char port[6];
 
         /* As sshd says it: with a scope behind a link-local address, and "UNKNOWN" where there is none. */
-        if (!word(&text, DIGITS LETTERS ":+/", l.fp, sizeof(l.fp)) || !gateway_fp_ok(l.fp) ||
+        if (!word(&text, DIGITS LETTERS ":+/", l.fp, sizeof(l.fp)) || !keyfp_valid(l.fp) ||
             !blank(&text) || !word(&text, DIGITS LETTERS ".:%_-", l.address, sizeof(l.address)) ||
             !blank(&text) || !word(&text, DIGITS, port, sizeof(port)) || *text)
                 return -EPROTO;

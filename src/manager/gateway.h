@@ -14,13 +14,11 @@
 #define GATEWAY_ADDRESS_MAX 64
 
 struct gateway_login {
-        char fp[AUDIT_FP + 1];
+        char fp[KEYFP_LEN + 1];
         char address[GATEWAY_ADDRESS_MAX + 1];
         uint16_t port;
 };
 
-/* "SHA256:" and 43 characters of base64, as ssh-keygen -l prints a key's. */
-bool gateway_fp_ok(const char *fp);
 /* Reads the text of a gateway's HELLO, "FINGERPRINT ADDRESS PORT": 0 or -EPROTO. */
 int gateway_parse(const char *text, struct gateway_login *ret);
 /*

@@ -16,7 +16,7 @@ struct peer {
         uint32_t loginuid; /* UINT32_MAX: unset, or not readable without a race */
         gid_t *groups;     /* supplementary, as they were at connect */
         size_t n_groups;
-        char fp[AUDIT_FP + 1]; /* of the key that the gateway speaks for, by its word; "": none */
+        char fp[KEYFP_LEN + 1]; /* of the key that the gateway speaks for, by its word; "": none */
 };
 
 struct peer_policy {

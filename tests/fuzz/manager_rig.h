@@ -57,7 +57,7 @@ struct rig_end {
         socklen_t address_len;
         bool used, may_be_clean;
         uid_t uid;
-        char fp[AUDIT_FP + 1];
+        char fp[KEYFP_LEN + 1];
 };
 
 struct rig {

@@ -320,7 +320,7 @@ static void test_list_and_remove(void **state) {
         assert_non_null(strstr(
                 out, "\"type\":\"ssh-rsa\",\"profile\":\"hermes\",\"ttl\":\"8h\",\"error\":null}]\n"));
         fp = strstr(out, "SHA256:");
-        snprintf(word, sizeof(word), "%.*s", SSHKEY_FP_LEN, fp);
+        snprintf(word, sizeof(word), "%.*s", KEYFP_LEN, fp);
         assert_int_equal(RUN(W("remove-key"), word), 0);
         assert_int_equal(RUN(W("remove-key"), W("bob")), 0);
         assert_string_equal(get(SSH_KEYS), "");

@@ -33,7 +33,7 @@ static struct list keys;
 struct key {
         char text[SSHKEY_BLOB_MAX + 1024]; /* its line */
         struct sshkey_line line;
-        char fp[SSHKEY_FP_LEN + 1];
+        char fp[KEYFP_LEN + 1];
 };
 
 /* A list that is not there is an empty one. */
@@ -109,13 +109,13 @@ static int find_one(const char *name, const char *text, struct key *ret, struct 
 
 /* "256 SHA256:… comment (ED25519)" */
 static bool take_fp(const char *said, char *ret) {
-        const char *fp = strstr(said, " SHA256:");
+        const char *fp = strstr(said, " " KEYFP_PREFIX);
 
-        if (!fp || strlen(fp + 1) < SSHKEY_FP_LEN)
+        if (!fp || strlen(fp + 1) < KEYFP_LEN)
                 return false;
-        memcpy(ret, fp + 1, SSHKEY_FP_LEN);
-        ret[SSHKEY_FP_LEN] = '\0';
-        return sshkey_fp_valid(ret);
+        memcpy(ret, fp + 1, KEYFP_LEN);
+        ret[KEYFP_LEN] = '\0';
+        return keyfp_valid(ret);
 }
 
 /* What ssh-keygen makes of the type and the blob alone. */
