@@ -1,5 +1,7 @@
 #include "common/narrow.h"
 
+#include <stdio.h>
+
 void narrow_put(struct wire_out *out, const struct narrow *n) {
         wire_put_u64(out, n->memory_bytes);
         wire_put_u64(out, n->cpu_nano);
@@ -43,4 +45,13 @@ void narrow_get(struct wire_in *in, struct narrow *ret) {
 bool narrow_is_empty(const struct narrow *n) {
         return !n->memory_bytes && !n->cpu_nano && !n->pids_limit && !n->shm_bytes && !n->no_network &&
                !n->user && n->n_tmpfs == 0;
+}
+
+void narrow_copy(const struct narrow *n, struct narrow *ret,
+                 char paths[NARROW_TMPFS_MAX][NARROW_PATH_MAX + 1]) {
+        *ret = *n;
+        for (uint8_t i = 0; i < n->n_tmpfs; i++) {
+                snprintf(paths[i], NARROW_PATH_MAX + 1, "%s", n->tmpfs[i].path);
+                ret->tmpfs[i].path = paths[i];
+        }
 }

@@ -34,5 +34,9 @@ struct narrow {
 void narrow_put(struct wire_out *out, const struct narrow *n);
 /* The paths live in the payload. What is out of its bounds makes @in bad. */
 void narrow_get(struct wire_in *in, struct narrow *ret);
-/* Asks for nothing at all. */
+/* Does it ask for nothing at all? */
 bool narrow_is_empty(const struct narrow *n);
+
+/* Makes *ret a copy of @n that outlives its payload: its paths are in @paths, which has to stay where it is. */
+void narrow_copy(const struct narrow *n, struct narrow *ret,
+                 char paths[NARROW_TMPFS_MAX][NARROW_PATH_MAX + 1]);

@@ -304,7 +304,7 @@ static struct create *create_new(struct broker *b, struct request *q, const stru
         c->request = q;
         c->listen_fd = -1;
         c->mounts = mounts;
-        narrow_keep(&c->narrow, narrow);
+        narrow_copy(narrow, &c->narrow.narrow, c->narrow.paths);
         memcpy(c->recipe, recipe, sizeof(c->recipe));
         snprintf(c->profile, sizeof(c->profile), "%s", p->name);
         snprintf(c->image, sizeof(c->image), "%s", p->image);

@@ -17,16 +17,7 @@
 #include "engine/create.h"
 #include "engine/elink.h"
 
-void narrow_keep(struct narrow_kept *ret, const struct narrow *n) {
-        ret->narrow = *n;
-        for (uint8_t i = 0; i < n->n_tmpfs; i++) {
-                snprintf(ret->paths[i], sizeof(ret->paths[i]), "%s", n->tmpfs[i].path);
-                ret->narrow.tmpfs[i].path = ret->paths[i];
-        }
-}
-
-/* --- judging
- * ----------------------------------------------------------------------------------------- */
+/* --- judging ------------------------------------------------------------------------------------ */
 
 /* 0, -EPERM: he may not, or another error: it cannot be. */
 static int check_mounts(struct broker *b, const struct config_profile *p, const struct narrow *n,
@@ -73,8 +64,7 @@ int create_for_profile(struct broker *b, const struct config_profile *p, const s
         return r;
 }
 
-/* --- the request
- * ------------------------------------------------------------------------------------- */
+/* --- the request -------------------------------------------------------------------------------- */
 
 /* While the caller's messages are read. */
 struct asking {
@@ -102,7 +92,7 @@ static void read_mounts(struct broker *b, struct request *q, const struct engine
                 *a = (struct asking){ .broker = b, .request = q };
                 snprintf(a->profile, sizeof(a->profile), "%s", m->profile);
                 memcpy(a->hash, m->hash, sizeof(a->hash));
-                narrow_keep(&a->narrow, &m->narrow);
+                narrow_copy(&m->narrow, &a->narrow.narrow, a->narrow.paths);
                 r = mounts_read(b, take_fd(&q->fd), told, a);
         }
         if (r == 0)

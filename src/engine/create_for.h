@@ -6,14 +6,11 @@
 #include "engine/mounts.h"
 #include "engine/requests.h"
 
-/* A struct narrow that outlives the message that it came with. */
+/* What was asked for, for as long as it is being made (narrow_copy()): it must not be moved. */
 struct narrow_kept {
         struct narrow narrow;
         char paths[NARROW_TMPFS_MAX][NARROW_PATH_MAX + 1];
 };
-
-/* The paths of *ret are its own: it must not be moved. */
-void narrow_keep(struct narrow_kept *ret, const struct narrow *n);
 
 /*
  * The profile that the create body is built from: @p with what @n asks for laid over it (config_profile_done() frees
@@ -25,4 +22,5 @@ int create_for_profile(struct broker *b, const struct config_profile *p, const s
                        const struct mounts *m, struct config_profile *ret, enum engine_error *ret_error,
                        struct errmsg *e);
 
+/* Answers the request @q, which @m brought: at once, or when the caller's mounts are read and the sandbox is made. */
 void create_for_request(struct broker *b, struct request *q, const struct engine_msg *m);

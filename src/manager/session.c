@@ -98,7 +98,7 @@ static void copy_request(struct session *s, const struct open_request *r) {
         /* Who logs in is at home, as by any sshd: relative names of scp and sftp begin there. */
         s->workdir = copy(r->workdir[0] == '\0' && s->owner.fp[0] != '\0' ? s->pool->profile->home
                                                                           : r->workdir);
-        session_narrow(s, &r->narrow);
+        narrow_copy(&r->narrow, &s->narrow, s->narrow_paths);
 }
 
 struct session *session_new(struct client *c, struct pool *p, const struct open_request *r,

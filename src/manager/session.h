@@ -84,9 +84,9 @@ struct session {
         struct sandbox *sandbox; /* NULL until it has one */
         char container[ENGINE_ID_LEN + 1];
         uint64_t ttl_ms;            /* 0: for ever */
-        uint64_t opened;            /* seconds since 1970 */
         uint64_t idle_ms;           /* now_ms() when the last command in it ended */
-        uint64_t started, finished; /* likewise; when it was last started and stopped, 0: never */
+        uint64_t opened;            /* seconds since 1970 */
+        uint64_t started, finished; /* likewise: when it was last started and stopped; 0: never */
         char *workdir;              /* of commands that name none; "": the profile's */
         uint32_t n_env;             /* variables of every command in it, before the command's own */
         uint8_t *env;               /* as strings on the wire */
@@ -140,8 +140,6 @@ void session_shape_guess(struct session *s);
 /* As whom the command of @r runs: of profile @p, in @s (NULL: in none). False: it may not be that user. */
 bool session_user(const struct session *s, const struct config_profile *p, const struct exec_request *r,
                   struct config_user *ret);
-/* Keeps a copy of @n. */
-void session_narrow(struct session *s, const struct narrow *n);
 /* Is its sandbox made for it alone? */
 bool session_alone(const struct session *s);
 

@@ -11,14 +11,6 @@ bool session_alone(const struct session *s) {
         return s->mounts || !narrow_is_empty(&s->narrow);
 }
 
-void session_narrow(struct session *s, const struct narrow *n) {
-        s->narrow = *n;
-        for (uint8_t i = 0; i < n->n_tmpfs; i++) {
-                snprintf(s->narrow_paths[i], sizeof(s->narrow_paths[i]), "%s", n->tmpfs[i].path);
-                s->narrow.tmpfs[i].path = s->narrow_paths[i];
-        }
-}
-
 static void fill(struct session *s, const struct config_profile *p) {
         struct session_shape *shape = &s->shape;
 

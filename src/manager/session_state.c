@@ -199,7 +199,7 @@ static void decode_second(struct wire_in *in, struct session *s) {
         if (workdir && !s->workdir)
                 abort();
         narrow_get(in, &narrow);
-        session_narrow(s, &narrow);
+        narrow_copy(&narrow, &s->narrow, s->narrow_paths);
         decode_shape(in, &s->shape);
         decode_env(in, s);
 }

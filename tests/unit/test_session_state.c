@@ -84,8 +84,8 @@ static int begin(void **state) {
         memcpy(s->env, env, sizeof(env));
         s->env_len = sizeof(env);
         s->n_env = 1;
-        session_narrow(
-                s, &(struct narrow){ .pids_limit = 20, .n_tmpfs = 1, .tmpfs = { { "/tmp", 4096 } } });
+        narrow_copy(&(struct narrow){ .pids_limit = 20, .n_tmpfs = 1, .tmpfs = { { "/tmp", 4096 } } },
+                    &s->narrow, s->narrow_paths);
         s->shape = (struct session_shape){ .image = "debian:12",
                                            .network = "none",
                                            .pids_limit = 20,
