@@ -33,7 +33,8 @@ TOP=$(cd "${BASH_SOURCE[0]%/*}/../.." && pwd)
 	STATE=/var/lib/hermes-sandbox-package
 	DROPINS=/etc/hermes-sandbox/sandbox.d
 	SSH=/etc/hermes-sandbox/ssh
-	GATEWAY_PORT=2291
+	# A container has the ports of its machine: another one may be beside it.
+	GATEWAY_PORT=$((20000 + RANDOM % 10000))
 	UNITS=(hermes-sandbox-engine.socket hermes-sandbox-pool.socket
 		hermes-sandbox-engine.service hermes-sandbox-pool.service)
 }
@@ -131,7 +132,7 @@ docker_() { docker -H "unix://$ENGINE_SOCKET" "$@"; }
 sandboxes() { docker_ ps -aq; }
 no_sandboxes() { [ -z "$(sandboxes)" ]; }
 
-# The ssh gateway on a port of its own, as a container has its machine's network, and root's key for it.
+# gateway_up [OPTION…]: the ssh gateway is enabled and takes this script's key, added with these options.
 gateway_up() {
 	[ -x /usr/sbin/sshd ] || fail "openssh-server is not here"
 	[ -e "$PKG_TMP/key" ] || ssh-keygen -q -t ed25519 -N '' -C pkg -f "$PKG_TMP/key"
