@@ -10,8 +10,8 @@
 #include "common/frame.h"
 #include "common/proto.h"
 
+/* Text in the making. */
 struct answer {
-        uint8_t type; /* of the frames that bring it */
         cli_take *take;
         void *userdata;
         size_t n; /* bytes of a character whose end is in the next frame */
@@ -25,12 +25,12 @@ int cli_take_say(void *userdata, const char *text, size_t len) {
         return r < 0 ? cli_write_failed("to stdout", r) : 0;
 }
 
-static int take(struct answer *a, const struct frame *f) {
-        bool last = !(f->flags & FRAME_MORE);
-        size_t len = a->n + f->len, whole;
+static int take_text(void *userdata, const uint8_t *p, size_t n, bool last) {
+        struct answer *a = userdata;
+        size_t len = a->n + n, whole;
         int r;
 
-        memcpy(a->text + a->n, f->payload, f->len);
+        memcpy(a->text + a->n, p, n);
         whole = cli_disarm(a->text, len);
         if (last && whole < len) {
                 memset(a->text + whole, '?', len - whole);
@@ -43,28 +43,32 @@ static int take(struct answer *a, const struct frame *f) {
 }
 
 /* -1: more is to come; else the exit status. */
-static int on_frame(struct answer *a, const struct frame *f, struct errmsg *e) {
+static int on_frame(const struct cli_question *q, const struct frame *f, cli_take_bytes *take,
+                    void *userdata, uint8_t *ret_reason, struct errmsg *e) {
+        bool last = !(f->flags & FRAME_MORE);
         struct reject reject;
         int r;
 
-        if (f->type == FRAME_REJECT && reject_decode(f->payload, f->len, &reject) == 0)
+        if (f->type == FRAME_REJECT && reject_decode(f->payload, f->len, &reject) == 0) {
+                *ret_reason = reject.reason;
                 return errmsg_set(e, reject.exit_code, "%s", reject.message);
-        if (f->type != a->type || f->channel != CLI_CHANNEL)
+        }
+        if (f->type != (q->type == FRAME_STATUS ? FRAME_STATUS : FRAME_ANSWER) ||
+            f->channel != CLI_CHANNEL)
                 return errmsg_set(e, EXIT_SANDBOX,
                                   "protocol error: the manager's answer is none to the question");
-        r = take(a, f);
-        if (r != 0)
-                return r;
-        return f->flags & FRAME_MORE ? -1 : 0;
+        r = take(userdata, f->payload, f->len, last);
+        return r != 0 || last ? r : -1;
 }
 
-static int receive(struct cli_conn *conn, struct answer *a, struct errmsg *e) {
+static int receive(struct cli_conn *conn, const struct cli_question *q, cli_take_bytes *take,
+                   void *userdata, uint8_t *ret_reason, struct errmsg *e) {
         struct frame f;
         int code, r;
 
         while ((r = cli_conn_fill(conn, SIZE_MAX, 0)) > 0) {
                 while ((r = cli_conn_next(conn, &f, e)) > 0) {
-                        code = on_frame(a, &f, e);
+                        code = on_frame(q, &f, take, userdata, ret_reason, e);
                         if (code >= 0)
                                 return code;
                 }
@@ -75,27 +79,35 @@ static int receive(struct cli_conn *conn, struct answer *a, struct errmsg *e) {
                           r < 0 ? strerror(-r) : "");
 }
 
-int cli_ask_frame(const struct cli *c, uint8_t type, const void *payload, size_t len, int fd,
-                  cli_take *to, void *userdata, struct errmsg *e) {
+int cli_ask_bytes(const struct cli *c, const struct cli_question *q, cli_take_bytes *take,
+                  void *userdata, uint8_t *ret_reason, struct errmsg *e) {
         static struct cli_conn conn;
-        static struct answer a;
         int r;
 
+        *ret_reason = REJECT_OTHER;
         e->text[0] = '\0';
         r = cli_conn_open(&conn, c, e);
         if (r != 0)
                 return r;
-        a.type = type == FRAME_STATUS ? FRAME_STATUS : FRAME_ANSWER;
-        a.take = to;
-        a.userdata = userdata;
-        a.n = 0;
-        r = cli_conn_request_fd(&conn, type, payload, len, fd);
+        r = cli_conn_request_fd(&conn, q->type, q->payload, q->len, q->fd);
         if (r < 0)
                 r = errmsg_set(e, EXIT_SANDBOX, "cannot send to the manager: %s", strerror(-r));
         else
-                r = receive(&conn, &a, e);
+                r = receive(&conn, q, take, userdata, ret_reason, e);
         close(conn.fd);
         return r;
+}
+
+int cli_ask_frame(const struct cli *c, uint8_t type, const void *payload, size_t len, int fd,
+                  cli_take *to, void *userdata, struct errmsg *e) {
+        const struct cli_question q = { type, payload, len, fd };
+        static struct answer a;
+        uint8_t reason;
+
+        a.take = to;
+        a.userdata = userdata;
+        a.n = 0;
+        return cli_ask_bytes(c, &q, take_text, &a, &reason, e);
 }
 
 int cli_ask(const struct cli *c, const struct ask *asked, cli_take *to, void *userdata,

@@ -1,15 +1,17 @@
-/* One connection, one question, one answer. The read blocks: any signal ends the program, as it has nothing to undo. */
 #include "cli/docker/docker_ask.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "cli/cli_conn.h"
+#include "cli/cli_ask.h"
 #include "common/exitcode.h"
+#include "common/frame.h"
 
-static int add(struct docker_answer *a, const uint8_t *p, size_t len) {
+static int keep(void *userdata, const uint8_t *p, size_t len, bool last) {
+        struct docker_answer *a = userdata;
+
+        (void)last;
         if (len > a->cap - a->len) {
                 size_t cap = a->cap + len + FRAME_PAYLOAD_MAX;
                 uint8_t *grown = cap > DOCKER_ANSWER_MAX ? NULL : realloc(a->p, cap);
@@ -25,59 +27,15 @@ static int add(struct docker_answer *a, const uint8_t *p, size_t len) {
         return 0;
 }
 
-/* -1: more is to come; else the exit status. */
-static int on_frame(struct docker_answer *a, const struct frame *f) {
-        struct reject reject;
-        int r;
-
-        if (f->type == FRAME_REJECT && reject_decode(f->payload, f->len, &reject) == 0) {
-                a->reason = reject.reason;
-                return errmsg_set(&a->error, reject.exit_code, "%s", reject.message);
-        }
-        if (f->type != FRAME_ANSWER || f->channel != CLI_CHANNEL)
-                return errmsg_set(&a->error, EXIT_SANDBOX,
-                                  "protocol error: the manager's answer is none to the question");
-        r = add(a, f->payload, f->len);
-        return r == 0 && f->flags & FRAME_MORE ? -1 : r;
-}
-
-static int receive(struct cli_conn *conn, struct docker_answer *a) {
-        struct frame f;
-        int code, r;
-
-        while ((r = cli_conn_fill(conn, SIZE_MAX, 0)) > 0) {
-                while ((r = cli_conn_next(conn, &f, &a->error)) > 0) {
-                        code = on_frame(a, &f);
-                        if (code >= 0)
-                                return code;
-                }
-                if (r < 0)
-                        return EXIT_SANDBOX;
-        }
-        return errmsg_set(&a->error, EXIT_SANDBOX, "lost the manager%s%s", r < 0 ? ": " : "",
-                          r < 0 ? strerror(-r) : "");
-}
-
 static int ask(const struct docker *d, uint8_t type, const uint8_t *payload, ssize_t len, int fd,
                struct docker_answer *ret) {
-        static struct cli_conn conn;
-        int r;
+        const struct cli_question q = { type, payload, (size_t)len, fd };
 
         memset(ret, 0, sizeof(*ret));
         if (len < 0)
                 return errmsg_set(&ret->error, EXIT_USAGE,
                                   "names, labels and environment are longer than a request may be");
-        r = cli_conn_open(&conn, &d->cli, &ret->error);
-        if (r != 0)
-                return r;
-        r = cli_conn_request_fd(&conn, type, payload, (size_t)len, fd);
-        if (r < 0)
-                r = errmsg_set(&ret->error, EXIT_SANDBOX, "cannot send to the manager: %s",
-                               strerror(-r));
-        else
-                r = receive(&conn, ret);
-        close(conn.fd);
-        return r;
+        return cli_ask_bytes(&d->cli, &q, keep, ret, &ret->reason, &ret->error);
 }
 
 int docker_ask(const struct docker *d, const struct ask *asked, struct docker_answer *ret) {

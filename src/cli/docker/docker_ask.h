@@ -10,7 +10,7 @@
 #include "common/proto_open.h"
 #include "common/proto_session.h"
 
-#define DOCKER_ANSWER_MAX (16u << 20)
+#define DOCKER_ANSWER_MAX (16u << 20) /* bytes of one answer */
 
 struct docker_answer {
         uint8_t *p; /* the records, whose strings live here */
@@ -20,8 +20,8 @@ struct docker_answer {
         struct errmsg error; /* why there is none */
 };
 
-/* Each returns 0, or what the manager, or our own side, would end with (common/exitcode.h); @ret is to be done with in
- * both cases. The strings of @a may be NULL, which is "". */
+/* Each returns 0, or what the manager, or our own side, would end with (common/exitcode.h); docker_answer_done() frees
+ * @ret in both cases. Name and profile of @a may be NULL, which is "". */
 int docker_ask(const struct docker *d, const struct ask *a, struct docker_answer *ret);
 /* @fd: an end of the mounts' sockets, or negative. */
 int docker_ask_open(const struct docker *d, const struct open_request *q, int fd,
