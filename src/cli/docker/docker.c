@@ -35,6 +35,11 @@ static const struct docker_command *find(const char *name) {
         return NULL;
 }
 
+int docker_fail(const char *message) {
+        cli_error("%s", message);
+        return DOCKER_FAILED;
+}
+
 int docker_too_few(const char *command, int needed) {
         const struct docker_command *c = find(command);
 

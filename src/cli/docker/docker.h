@@ -29,14 +29,17 @@ struct docker_command {
 /* The whole program. */
 int docker_main(struct docker *d, int argc, char **argv);
 
-/* The first line of a command's --help, and how many operands it needs: what is said where they are too few. */
+/* Says @message, "docker: …". Returns DOCKER_FAILED. */
+int docker_fail(const char *message);
+/* Too few operands: says how many @command needs, and its usage. Returns DOCKER_FAILED. */
 int docker_too_few(const char *command, int needed);
 /* Words that a command does not take: the line in @e, and where help is. Returns DOCKER_USAGE. */
 int docker_bad_words(const char *command, const struct errmsg *e);
 /* Prints the usage of a command of the table; @more may be NULL. Returns an exit status. */
 int docker_help(const char *command, const char *more);
 
-/* What the manager refused, in docker's words where docker has some: on the container @word. */
+/* Says what the manager refused of the container @word, in docker's own words where docker has some. @reason is an enum
+ * reject_reason, @message the manager's line. */
 void docker_say_refusal(uint8_t reason, const char *message, const char *word);
 
 int docker_exec(const struct docker *d, int argc, char **argv);

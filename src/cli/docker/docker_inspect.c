@@ -53,7 +53,8 @@ static bool wants_image_id(const struct look *l) {
                strstr(l->format, "json .}");
 }
 
-/* An image by its name, its id, or with @of by its profile. 1: found; 0: not. */
+/* An image that is there, by its name or its id, with @of that profile's alone. 1: found; 0: not; negative, with a line
+ * in a->error: it cannot be known. */
 static int find_image(const struct look *l, const char *word, const char *of, struct docker_answer *a,
                       struct image_info *ret) {
         const struct ask q = { .op = ASK_IMAGE_LIST, .form = ANSWER_RECORDS };
@@ -146,7 +147,7 @@ static int inspect(struct look *l, int argc, char **argv) {
         docker_words_init(&w, argc, argv, true);
         while ((i = docker_words_next(&w, flags, sizeof(flags[0]), &value, &e)) >= 0) {
                 if (flags[i].id == FORMAT)
-                        l->format = strcmp(value, "json") == 0 ? "{{json .}}" : value[0] ? value : NULL;
+                        l->format = docker_template_of(value);
                 if (flags[i].id != TYPE)
                         continue;
                 l->containers = strcmp(value, "container") == 0;

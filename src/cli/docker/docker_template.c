@@ -182,6 +182,10 @@ int docker_template(const char *format, const struct doc *d, FILE *out, struct e
         return 0;
 }
 
+const char *docker_template_of(const char *word) {
+        return strcmp(word, "json") == 0 ? "{{json .}}" : word[0] ? word : NULL;
+}
+
 char *docker_template_of_list(const char *format) {
         size_t len = strlen(format);
         char *ret, *to;

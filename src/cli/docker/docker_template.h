@@ -13,6 +13,9 @@
  * as if it were empty. What came before is written in both cases. */
 int docker_template(const char *format, const struct doc *d, FILE *out, struct errmsg *e);
 
+/* The template that a word behind --format is: "json" is all of it as JSON; "" is NULL, as if there were none. */
+const char *docker_template_of(const char *word);
+
 /* "\t" and "\n" of two characters each become one, and blanks around it go: what docker does for its lists. Returns an
  * allocated string. */
 char *docker_template_of_list(const char *format);
