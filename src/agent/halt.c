@@ -3,8 +3,8 @@
  *
  * TERM goes to everybody, after the grace time KILL: by one call, which to the kernel comes before or after each fork,
  * so that there is no outrunning it. Who had been stopped is woken, so that TERM reaches it. The commands end as by any
- * other signal, and their ends are told as always; the loop goes on meanwhile. HALTED comes once no process is left, one for each HALT.
- * Ends come before it, but for those of commands whose output nobody takes: for them it waits DRAIN_MAX_US.
+ * other signal, and their ends are told as always; the loop goes on meanwhile. HALTED comes once no process is left, one
+ * for each HALT. Ends come before it, but for those of commands whose output nobody takes: for them it waits DRAIN_MAX_US.
  */
 #include "agent/agent.h"
 

@@ -20,8 +20,8 @@
 struct cli_conn {
         int fd;
         bool greeted; /* the manager's HELLO was read */
-        const char *
-                gateway; /* what a HELLO_GATEWAY says (proto.h); NULL: a HELLO_CLIENT. Set behind cli_conn_open() */
+        /* What a HELLO_GATEWAY says (proto.h), set after cli_conn_open(); NULL: a HELLO_CLIENT. */
+        const char *gateway;
         size_t start, end;
         uint8_t buf[CLI_CONN_BUFFER];
 };

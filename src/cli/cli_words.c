@@ -153,7 +153,8 @@ int cli_parse_cpus(const char *what, const char *option, const char *s, uint64_t
                         unit /= 10;
                         nano += unit * (uint64_t)(*p - '0');
                 }
-        if (good && *p == '\0' && whole <= 1024 && whole * 1000000000 + nano > 0) {
+        if (good && *p == '\0' && whole * 1000000000 + nano > 0 &&
+            whole * 1000000000 + nano <= UINT64_C(1024) * 1000000000) {
                 *ret_nano = whole * 1000000000 + nano;
                 return 0;
         }

@@ -20,7 +20,7 @@ int cli_parse_signal(const char *what, const char *s, uint8_t *ret, struct errms
 /* "512m", "1g", "64k" or plain bytes into 1 … 2^50 bytes. */
 int cli_parse_size(const char *what, const char *option, const char *s, uint64_t *ret_bytes,
                    struct errmsg *e);
-/* "2", "0.5", "1.25" into billionths of a CPU, 1 … 1024 CPUs at most. */
+/* "2", "0.5", "1.25" into billionths of a CPU: more than 0, at most 1024 CPUs. */
 int cli_parse_cpus(const char *what, const char *option, const char *s, uint64_t *ret_nano,
                    struct errmsg *e);
 /* A whole number of 1 … @max. */

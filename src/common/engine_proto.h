@@ -34,10 +34,10 @@ enum engine_type {
         ENGINE_INFO = 7,    /* nothing */
         ENGINE_LISTEN =
                 8, /* str container id: a new listening socket in the folder of that running sandbox */
-        ENGINE_CREATE_FOR =
-                9, /* as CREATE, then struct narrow (narrow.h) and u8 mounts: for one session alone, with less
-                                  than the profile gives, or with host folders in it: then one descriptor comes along, an
-                                  end of a caller's socket pair on which he has written what to mount (engine/mounts.h) */
+        /* as CREATE, then struct narrow (narrow.h) and u8 mounts: for one session alone, with less than the
+         * profile gives, or with host folders in it: then one descriptor comes along, an end of a caller's socket
+         * pair on which he has written what to mount (engine/mounts.h) */
+        ENGINE_CREATE_FOR = 9,
         ENGINE_IMAGE_LOOK = 10, /* str profile: is its image there, and which is it; nothing is pulled */
 
         /* broker -> manager */

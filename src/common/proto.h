@@ -49,8 +49,7 @@ enum hello_role {
         HELLO_CLIENT = 1,
         HELLO_MANAGER = 2,
         HELLO_AGENT = 3,
-        HELLO_GATEWAY =
-                4, /* a client that speaks for the holder of an ssh key: the gateway's account alone */
+        HELLO_GATEWAY = 4, /* a client for the holder of an ssh key: the gateway's account alone */
 };
 
 struct hello {
@@ -230,11 +229,10 @@ enum reject_reason {
         REJECT_NO_SESSION = 1, /* none of that name or id is the caller's */
         REJECT_STOPPED = 2,    /* the session is stopped */
         REJECT_NAME_TAKEN = 3,
-        REJECT_AMBIGUOUS = 4,  /* several ids begin so */
-        REJECT_NO_PROFILE = 5, /* no such profile in the config */
-        REJECT_OTHER_IMAGE =
-                6,          /* the profile has another image; the message ends in its name, in quotes */
-        REJECT_NO_USER = 7, /* commands may not run as that user there */
+        REJECT_AMBIGUOUS = 4,   /* several ids begin so */
+        REJECT_NO_PROFILE = 5,  /* no such profile in the config */
+        REJECT_OTHER_IMAGE = 6, /* the profile has another; the message ends in its name, in quotes */
+        REJECT_NO_USER = 7,     /* commands may not run as that user there */
 };
 
 /* REJECT, manager -> client: the request was refused; no command ran. */

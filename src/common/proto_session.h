@@ -25,23 +25,21 @@ enum ask_op {
         ASK_METRICS = 7,       /* the same as OpenMetrics text */
         ASK_TOP = 8,           /* what each sandbox uses now; all */
         ASK_IMAGE_LIST = 9,    /* the images that the config names */
-        ASK_IMAGE_PULL =
-                10, /* labels: of which profiles ("profile=NAME"; none: of all that the caller may use) */
-        ASK_IMAGE_VERIFY = 11, /* labels: of which profiles; none: of all */
-        ASK_SESSION_STOP =
-                12, /* name; grace_ms from TERM to KILL: answered once nothing runs any more */
+        /* labels: of which profiles ("profile=NAME"); none: of all that the caller may use and that keep
+         * sandboxes warm */
+        ASK_IMAGE_PULL = 10,
+        ASK_IMAGE_VERIFY = 11,  /* labels: of which profiles; none: of all */
+        ASK_SESSION_STOP = 12,  /* name; grace_ms, TERM to KILL: answered once nothing runs any more */
         ASK_SESSION_START = 13, /* name: one that is stopped, or that runs already */
         ASK_SESSION_INFO = 14,  /* name */
-        ASK_REFUSED =
-                15, /* a docker flag was refused by the client's shim: name: the flag; profile; recorded */
+        ASK_REFUSED = 15, /* to be recorded: the client's docker shim refused the flag name; profile */
 };
 
 /* What an answer is. The numbers are on the wire and in no case reused. */
 enum answer_form {
         ANSWER_TEXT = 0, /* for people */
         ANSWER_JSON = 1,
-        ANSWER_RECORDS =
-                2, /* proto_open.h; of ASK_SESSION_LIST, ASK_SESSION_INFO, ASK_IMAGE_LIST and OPEN */
+        ANSWER_RECORDS = 2, /* proto_open.h; of ASK_SESSION_LIST and _INFO, ASK_IMAGE_LIST, OPEN */
         ANSWER_FORMS = 3,
 };
 #define PROTO_LABELS_MAX 32

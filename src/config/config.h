@@ -87,11 +87,10 @@ struct config_profile {
         uint32_t uid, gid;         /* of commands; 0: root inside, never scrubbed for anybody */
         struct config_user *users; /* further ones that a caller may ask for; sorted */
         size_t n_users;            /* at most AGENT_USERS_MAX */
-        uint64_t
-                capabilities; /* of commands that run as uid 0: bits CAP_X; a subset of CONFIG_CAPABILITIES */
-        char *workdir;        /* absolute */
-        char *home;           /* absolute: HOME of commands */
-        char **env;           /* "KEY=VALUE", NULL-terminated, sorted; for commands */
+        uint64_t capabilities;     /* of commands as uid 0: bits CAP_X, out of CONFIG_CAPABILITIES */
+        char *workdir;             /* absolute */
+        char *home;                /* absolute: HOME of commands */
+        char **env;                /* "KEY=VALUE", NULL-terminated, sorted; for commands */
         struct config_ulimit *ulimits;
         size_t n_ulimits;
 

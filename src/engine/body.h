@@ -37,6 +37,6 @@ struct body_context {
                 *caller; /* NULL: no host folders, and the agent is root in the container */
 };
 
-/* The JSON of POST /containers/create for a sandbox of @p, or of @p narrowed (config/narrow.h): a new string, or NULL when out of memory. The
- * same input gives the same bytes. */
+/* The JSON of POST /containers/create for a sandbox of @p, which may be a narrowed one (config/narrow.h): a new string, or
+ * NULL when out of memory. The same input gives the same bytes. */
 char *body_create(const struct config_profile *p, const struct body_context *ctx);

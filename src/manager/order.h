@@ -27,8 +27,9 @@ bool order_fits(const struct config_profile *p, uint32_t n_env, size_t env_len,
 uint64_t order_timeout_ms(const struct config_profile *p, const struct exec_request *r);
 /* How much output it may have, in bytes; 0: no limit. */
 uint64_t order_output_bytes(const struct config_profile *p, const struct exec_request *r);
-/* The whole EXEC payload for the agent, allocated: LANG, HOME and TMPDIR, then the profile's variables, the
- * session's, the caller's. HOME is the profile's, as whomever the command runs. @one_shot, @scrub, @exec_id: as in exec_order. Never fails (out of memory ends the daemon). */
+/* The whole EXEC payload for the agent, allocated: LANG, HOME and TMPDIR, then the profile's variables, the session's, the
+ * caller's. HOME is the profile's, as whomever the command runs. @one_shot, @scrub, @exec_id: as in exec_order. Never
+ * fails (out of memory ends the daemon). */
 uint8_t *order_encode(const struct config_profile *p, const struct order_place *at,
                       const struct exec_request *r, size_t args_len, bool one_shot, bool scrub,
                       const char *exec_id, size_t *ret_len);

@@ -98,9 +98,8 @@ struct session {
         bool recorded;        /* and that it was is in the trails */
         unsigned halts;       /* that its agent has not answered */
         uint64_t halt_due_ms; /* by when its agent has ended what runs there */
-        struct audit_caller
-                stopper; /* who has asked for that first; @stop_asked: anybody has, in this life */
-        bool stop_asked;
+        bool stop_asked;      /* in this life, and by whom first: */
+        struct audit_caller stopper;
         LIST_HEAD(, client) waiting; /* who waits until it is stopped */
         bool mounts;                 /* host folders are in it */
         int mount_fd;                /* on which they were written, until the broker has it; -1 */
@@ -108,8 +107,8 @@ struct session {
         char **labels;               /* "KEY=VALUE" */
         uint32_t n_labels;
 
-        struct client *
-                opener; /* who waits for its name; NULL where a command opens it, or the caller has gone */
+        /* Who waits for its name; NULL where a command opens it, or the caller has gone. */
+        struct client *opener;
         uint8_t opener_form;                             /* enum answer_form */
         TAILQ_HEAD(, exec) pending;                      /* commands that wait for it */
         LIST_HEAD(, exec) execs[SESSION_BUCKETS];        /* what runs in it, by channel */

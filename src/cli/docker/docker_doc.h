@@ -1,6 +1,7 @@
 /*
  * What is known of a thing, as a flat list of fields in the order in which JSON has them: "State.Status" is the field
- * Status of the object State, and the fields of an object stand together. Strings stay the caller's.
+ * Status of the object State, and the fields of an object stand together. Paths and strings stay the caller's. Which fields
+ * there are the program says, not its input: more than DOC_FIELDS_MAX, or DOC_SCRATCH bytes, abort it.
  */
 #pragma once
 

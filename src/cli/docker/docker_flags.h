@@ -90,10 +90,10 @@ struct run_words {
  * -EACCES as run_flag.take. Of all but the first two *e has a line. */
 int run_words_parse(struct run_words *r, int argc, char **argv, struct errmsg *e);
 
-/* One of SETUID, … as run_flag.take of --cap-add has them. */
+/* The name of that capability without "CAP_", such as CHOWN, of those that --cap-add can take; "?" of others. */
 const char *run_capability_name(unsigned number);
 
-/* What docker_take.c does with a flag's value. */
+/* The takes of the table (docker_take.c; folders and tmpfs: docker_take_files.c). Each is a run_flag.take. */
 int take_detach(struct run_words *r, const struct run_flag *f, const char *value, struct errmsg *e);
 int take_input(struct run_words *r, const struct run_flag *f, const char *value, struct errmsg *e);
 int take_tty(struct run_words *r, const struct run_flag *f, const char *value, struct errmsg *e);

@@ -28,7 +28,7 @@ struct ssh_places {
         const char *account;
         const char *systemd_dir; /* exists where systemd is PID 1 (sd_booted(3)) */
         const char *sshd, *ssh_keygen, *systemctl;
-        uid_t root;
+        uid_t root; /* whose folder and files have to be, and who may change them */
 };
 
 #define SSH_CONFIG "sshd_config"
@@ -67,13 +67,13 @@ struct ssh_listen {
 int ssh_listen_parse(const char *s, struct ssh_listen *ret, struct errmsg *e);
 /* Does it reach further than this machine? */
 bool ssh_listen_is_wide(const struct ssh_listen *l);
-/* Does somebody answer there? */
+/* Does an sshd answer there, within a second? */
 bool ssh_listen_answers(const struct ssh_listen *l);
 /* The ListenAddress lines of a configuration that was written from the template. Returns how many. */
 size_t ssh_listen_find(const char *config, size_t len, struct ssh_listen *ret);
 
-/* @template with the addresses in it, into a new *ret of *ret_len bytes. @newer: with the lines of newer versions of sshd.
- * 0, or -EINVAL where the template has no place for the addresses. */
+/* @template with the addresses in it, into a new *ret (free(3) it) of *ret_len bytes. @newer: with the lines that only newer
+ * versions of sshd know. 0, or -EINVAL where the template has no place for the addresses. */
 int ssh_config_make(const char *template, size_t len, const struct ssh_listen *listen, size_t n,
                     bool newer, char **ret, size_t *ret_len);
 
@@ -97,11 +97,11 @@ int ssh_list_keys(const struct ssh_places *p, const struct ssh_words *w);
 
 /* --- the service (ssh_service.c) --- */
 
-/* Is it systemd's? */
+/* Does systemd run it, as a unit? */
 bool ssh_service_is_units(const struct ssh_places *p, const struct ssh_words *w);
 /* The pid of the sshd that runs without systemd, 0: none. */
 pid_t ssh_service_pid(const struct ssh_places *p);
 /* Starts it, or has it read a configuration that has @changed. 0, or the exit status, its line said. */
 int ssh_service_up(const struct ssh_places *p, const struct ssh_words *w, bool changed);
-/* Stops it, and ends each connection. */
+/* Stops it, and ends each connection. 0, or the exit status, its line said. */
 int ssh_service_down(const struct ssh_places *p, const struct ssh_words *w);
