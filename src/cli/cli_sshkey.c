@@ -133,8 +133,10 @@ int sshkey_notes_parse(struct sshkey_span notes, struct sshkey_notes *ret, struc
                     !take(w, "ttl=", n.ttl, sizeof(n.ttl)) &&
                     (n.name[0] != '\0' || !take(w, "", n.name, sizeof(n.name)) ||
                      !sshkey_name_valid(n.name)))
-                        return errmsg_set(e, -EINVAL, "what is '%.*s' in the key's line?",
-                                          (int)(w.len < 80 ? w.len : 80), w.p);
+                        return errmsg_set(
+                                e, -EINVAL,
+                                "the key's line has '%.*s': expected fp=, profile=, ttl= and a name",
+                                (int)(w.len < 80 ? w.len : 80), w.p);
         if (!keyfp_valid(n.fp))
                 return errmsg_set(e, -EINVAL, "the key's line has no fp=SHA256:…, its fingerprint");
         if (n.ttl[0] != '\0' && cli_parse_duration(n.ttl, &n.ttl_ms) < 0)

@@ -379,11 +379,13 @@ static void test_who(void **state) {
         (void)state;
         login(NULL, "x", 69, "", "no manager at ");
         write_file(auth, "publickey ssh-ed25519 " BLOB "x\n", 0600);
-        login(NULL, "x", 77, "", " has no such key any more\n");
+        login(NULL, "x", 77, "", " has no such key any more: hermes-sandbox ssh add-key adds it\n");
         write_file(auth, "publickey ssh-ed25519 " BLOB "\npublickey ssh-ed25519 " OTHER "\n", 0600);
-        login(NULL, "x", 77, "", " names no key, or more than one\n");
+        login(NULL, "x", 77, "",
+              " names no key, or more than one: sshd_config has to have AuthenticationMethods publickey\n");
         write_file(auth, "password\n", 0600);
-        login(NULL, "x", 77, "", " names no key, or more than one\n");
+        login(NULL, "x", 77, "",
+              " names no key, or more than one: sshd_config has to have AuthenticationMethods publickey\n");
         write_file(auth, "publickey ssh-ed25519 " BLOB "\n", 0622);
         login(NULL, "x", 77, "", "nobody else can write");
         unlink(auth);

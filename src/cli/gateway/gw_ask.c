@@ -1,3 +1,5 @@
+/* As cli_ask.c, but it ends with the ssh client: an OPEN may wait for long in the pool's queue, and sshd tells of a client
+ * that has gone by closing our output, not by a signal. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

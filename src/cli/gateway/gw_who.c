@@ -53,7 +53,8 @@ static int find_key(const char *text, size_t len, const struct sshkey_line *key,
                                           why.text);
                 return 0;
         }
-        return errmsg_set(e, EXIT_NOT_ALLOWED, "%s has no such key any more", path);
+        return errmsg_set(e, EXIT_NOT_ALLOWED,
+                          "%s has no such key any more: hermes-sandbox ssh add-key adds it", path);
 }
 
 /* The client's address and port stand first in SSH_CONNECTION (ssh(1)). */
@@ -94,7 +95,10 @@ int gw_who_find(const struct gateway *g, char **env, struct gw_who *ret, struct 
         if (len < 0)
                 return EXIT_NOT_ALLOWED;
         if (!find_method(auth, (size_t)len, &key))
-                return errmsg_set(e, EXIT_NOT_ALLOWED, "%s names no key, or more than one", path);
+                return errmsg_set(e, EXIT_NOT_ALLOWED,
+                                  "%s names no key, or more than one: sshd_config has to have "
+                                  "AuthenticationMethods publickey",
+                                  path);
         len = sshkey_file_read(g->keys, g->owner, keys, e);
         if (len < 0)
                 return EXIT_CONFIG;

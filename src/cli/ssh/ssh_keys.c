@@ -129,7 +129,7 @@ static int fingerprint(const struct ssh_places *p, const char *name, struct key 
 
         if (fd < 0 || dprintf(fd, "%.*s %.*s\n", (int)k->line.type.len, k->line.type.p,
                               (int)k->line.blob.len, k->line.blob.p) < 0)
-                return errmsg_set(e, -errno, "no memory file: %s", strerror(errno));
+                return errmsg_set(e, -errno, "cannot make a memory file: %s", strerror(errno));
         snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
         r = spawn_read(argv, &said);
         if (r < 0 || r == EXIT_NOT_FOUND)
@@ -244,8 +244,9 @@ static char *with_key(const struct list *l, const struct key *k, const struct ss
 
 static int put(const struct ssh_folder *f, const char *text, size_t len, struct errmsg *e) {
         if (len > SSHKEY_FILE_MAX)
-                return errmsg_set(e, -EFBIG, "%s/" SSH_KEYS " would be larger than %u bytes", f->path,
-                                  SSHKEY_FILE_MAX);
+                return errmsg_set(e, -EFBIG,
+                                  "%s/" SSH_KEYS " would be larger than %u bytes: remove keys first",
+                                  f->path, SSHKEY_FILE_MAX);
         return ssh_folder_put(f, SSH_KEYS, text, len, e);
 }
 

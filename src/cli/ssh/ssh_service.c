@@ -151,8 +151,8 @@ int ssh_service_down(const struct ssh_places *p, const struct ssh_words *w) {
         int r = 0;
 
         if (ssh_service_is_units(p, w) && (r = spawn_run(stop, -1, -1)) != 0)
-                return ssh_fail(r < 0 ? EXIT_OS : EXIT_SANDBOX, "disable: systemctl failed (status %d)",
-                                r);
+                return ssh_fail(r < 0 ? EXIT_OS : EXIT_SANDBOX,
+                                "disable: systemctl failed (status %d): systemctl status " SSH_UNIT, r);
         pid = ssh_service_pid(p);
         if (pid > 0 && kill(pid, SIGTERM) < 0 && errno != ESRCH)
                 return ssh_fail(EXIT_OS, "disable: cannot end sshd (pid %d): %s", (int)pid,
