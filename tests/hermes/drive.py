@@ -208,6 +208,18 @@ def mounts():
     ends()
 
 
+def synced():
+    """Hermes sends its skills along, and fetches at the end what has become of them."""
+    skill = os.path.join(os.environ["HERMES_HOME"], "skills", "one", "SKILL.md")
+    run("the skills", "cat ~/.hermes/skills/one/SKILL.md", "known")
+    run("one is changed, one is new", "cd ~/.hermes/skills/one && echo better >SKILL.md && echo made >MORE.md && echo kept >~/kept", "")
+    ends()
+    for path, text in ((skill, "better"), (skill.replace("SKILL", "MORE"), "made")):
+        check(f"{os.path.basename(path)} comes back", os.path.exists(path) and open(path, encoding="utf-8").read() == f"{text}\n", path)
+    run("a new connection has the key's sandbox", "cat ~/kept", "kept")
+    ends()
+
+
 def host_user():
     run("the caller's uid and gid", "id -u; id -g", f"{os.getuid()}\n{os.getgid()}")
     run("where it may write", "for d in ~ /workspace /tmp; do cd $d && echo x >in && rm in || exit; done", "")
@@ -232,7 +244,7 @@ def probe():
     ends()
 
 
-{f.__name__: f for f in (all_tools, first, second, reaper, mounts, host_user, network, probe)}[NAME]()
+{f.__name__: f for f in (all_tools, first, second, reaper, mounts, synced, host_user, network, probe)}[NAME]()
 sys.stdout.flush()
 if not FAILED:
     print(f"note - {NAME}: {shlex.quote(BACKEND)} done")

@@ -19,6 +19,15 @@ hermes_home() {
 	install -d -m 0700 -o "$CALLER" -g "$CALLER" "$HOME_OF"
 	install -d -m 0755 -o "$CALLER" -g "$CALLER" "$HOME_OF/skills" "$HOME_OF/skills/one"
 	echo known >"$HOME_OF/skills/one/SKILL.md"
+	# ssh looks there, and not at HOME.
+	awk -F: -v OFS=: -v who="$CALLER" -v home="$HOME_OF" '$1 == who { $6 = home } { print }' /etc/passwd >"$HST_DIR/passwd"
+}
+
+# at_home COMMAND…: as the caller, whose home it is for this command alone.
+at_home() {
+	# shellcheck disable=SC2016 # the inner shell expands it
+	unshare --mount bash -e -c 'mount --bind "$1" /etc/passwd; . "$2"; as "${@:3}"' - \
+		"$HST_DIR/passwd" "$TOP/tests/lib/accounts.sh" "$CALLER" HOME="$HOME_OF" "$@"
 }
 
 # hermes [NAME=VALUE]… ARGUMENT…: python3 with these variables and the tree as its first place.
@@ -28,7 +37,7 @@ hermes() {
 		set+=("$1")
 		shift
 	done
-	(cd "$HERMES_SRC" && as "$CALLER" HERMES_HOME="$HOME_OF" HOME="$HOME_OF" PYTHONPATH="$HERMES_SRC" PYTHONDONTWRITEBYTECODE=1 \
+	(cd "$HERMES_SRC" && at_home HERMES_HOME="$HOME_OF" PYTHONPATH="$HERMES_SRC" PYTHONDONTWRITEBYTECODE=1 \
 		${set[@]+"${set[@]}"} "$PYTHON" "$@")
 }
 

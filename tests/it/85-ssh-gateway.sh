@@ -5,11 +5,13 @@
 . "${0%/*}/../lib/it.sh"
 # shellcheck source=tests/lib/caller.sh
 . "$TOP/tests/lib/caller.sh"
+# shellcheck source=tests/lib/ssh.sh
+. "$TOP/tests/lib/ssh.sh"
 
 for tool in ssh scp sftp rsync sshd; do
 	command -v $tool >/dev/null || skip "$tool is not here (Debian: openssh-client, openssh-server, rsync)"
 done
-PORT=2287 HOME_DIR=/var/lib/hermes-sandbox-ssh IMAGE=hermes-ssh-gateway-test
+PORT=2287 HOME_DIR=$GATEWAY_HOME IMAGE=hermes-ssh-gateway-test
 KNOWN=$HST_DIR/known_hosts
 
 # --- what it takes -------------------------------------------------------------------------------------------
@@ -36,37 +38,14 @@ image() {
 		image_import "$HST_ENGINE" $IMAGE "$tar" && rm "$tar"
 }
 
-# authorize NAME KEY NOTE…: as add-key writes it (tests/unit/test_cli_ssh.c).
-authorize() {
-	local key=$HST_DIR/$2.pub
-	echo "restrict,pty $(cut -d' ' -f1,2 "$key") fp=$(ssh-keygen -lf "$key" | cut -d' ' -f2)${3:+ $3} $1" >>"$HST_DIR/ssh/authorized_keys"
-}
-
-sshd_up() {
-	local config=$HST_DIR/ssh/sshd_config
-	mkdir -p /run/sshd "$HOME_DIR" "$HST_DIR/ssh"
-	sed -e "s|@LISTEN@|ListenAddress 127.0.0.1:$PORT|; /^@IF-KNOWN@/d" \
-		-e "s|/etc/hermes-sandbox/ssh/|$HST_DIR/ssh/|; s|/run/hermes-sandbox-ssh/|$HST_DIR/ssh/|" \
-		-e "s|^ForceCommand .*/|ForceCommand $HST_RUN/bin/|" \
-		-e "/^ForceCommand/s|\$| --keys $HST_DIR/ssh/authorized_keys --socket $HST_DIR/run/pool.sock|" \
-		"$TOP/etc/ssh/sshd_config" >"$config"
-	ssh-keygen -q -t ed25519 -N '' -f "$HST_DIR/ssh/ssh_host_ed25519_key"
-	authorize one one
-	authorize two two ttl=45m
-	authorize small small profile=small
-	it_spawn sshd /usr/sbin/sshd -D -e -f "$config"
-	wait_for 10 test -s "$HST_DIR/ssh/sshd.pid" || fail "sshd is not up"
-}
-
 sshd_down() {
 	local pid
-	[ ! -s "$HST_DIR/sshd.pid" ] || end_process "$(it_pid sshd)" 10 || true
+	gateway_down
 	# Masters of connections that a case left.
 	for pid in "$HST_DIR"/master*; do [ ! -S "$pid" ] || ssh -F none -S "$pid" -O exit x 2>/dev/null || true; done
-	rm -f "$HST_DIR/sshd.pid"
 	rm -rf "${HOME_DIR:?}"/.[a-z]*
 }
-trap 'sshd_down; it_exit' EXIT
+trap 'rc=$?; set +e; sshd_down; (exit $rc); it_exit' EXIT
 
 OPTIONS=(-F none -o "Port=$PORT" -o BatchMode=yes -o IdentitiesOnly=yes -o IdentityAgent=none
 	-o StrictHostKeyChecking=accept-new -o UserKnownHostsFile="$KNOWN" -o ConnectTimeout=10 -o LogLevel=ERROR)
@@ -383,7 +362,10 @@ it_config <<-END
 	      PROFILE_IS: small
 END
 it_start
-sshd_up
+gateway_add_key one "$HST_DIR/one.pub"
+gateway_add_key two "$HST_DIR/two.pub" --ttl 45m
+gateway_add_key small "$HST_DIR/small.pub" --profile small
+gateway_up $PORT
 
 it_case "exit codes and the two streams" codes
 it_case "a command arrives as it was written, and in the sandbox alone" verbatim
