@@ -9,7 +9,7 @@
 #   place_config       its stdin becomes a drop-in over the shipped config, and both daemons start anew
 #   place_pid NAME     the pid of sandboxd or engined
 #   place_records PID  how many records of execs the kernel trail holds of that manager
-#   place_gateway KEY  the ssh gateway listens on 127.0.0.1:2222 and knows this public key
+#   place_gateway KEY  the ssh gateway listens on 127.0.0.1, port GATEWAY_PORT, and knows this public key
 #   place_gateway_end  it is as it was
 #   place_end STATUS   takes all of it away again, also after a failure
 #
@@ -25,6 +25,8 @@ if [ -n "${BENCH_BUILD:-}" ]; then
 	BUILD=$BENCH_BUILD
 	# shellcheck source=tests/lib/it.sh
 	. "$bench/../tests/lib/it.sh"
+	# shellcheck source=tests/lib/ssh.sh
+	. "$bench/../tests/lib/ssh.sh"
 	SCRATCH=$HST_DIR
 	CLI="$HST_RUN/bin/hermes-sandbox --socket $HST_DIR/run/pool.sock"
 	DOCKER="/usr/bin/docker -H unix://$HST_ENGINE"
@@ -41,8 +43,12 @@ if [ -n "${BENCH_BUILD:-}" ]; then
 	}
 	place_pid() { it_pid "$1"; }
 	place_records() { count_records --input "$HST_AUDIT" -p "$1"; }
-	place_gateway() { fail "the row ssh is of the installed package: leave BENCH_BUILD out"; }
-	place_gateway_end() { :; }
+	GATEWAY_PORT=2297
+	place_gateway() {
+		gateway_add_key bench "$1"
+		gateway_up $GATEWAY_PORT
+	}
+	place_gateway_end() { gateway_down; }
 	place_end() {
 		(exit "$1")
 		it_exit
@@ -62,6 +68,7 @@ DOCKER="/usr/bin/docker -H unix:///run/docker.sock"
 SHIM=/usr/libexec/hermes-sandbox/docker
 IMAGE=debian:bookworm-slim
 PLACE="the installed package"
+GATEWAY_PORT=2222
 DROPIN=/etc/hermes-sandbox/sandbox.d/90-bench.yaml
 
 fail() {
@@ -110,12 +117,12 @@ place_records() {
 	fi
 }
 
-# A gateway that was on before stays on; the key goes in any case.
+# A gateway that was on before stays on; the key goes in any case. Its session ends soon after.
 place_gateway() {
-	gateway_was=$($CLI ssh status 2>/dev/null | sed -n 's/^ssh: *//p')
+	gateway_was=$({ $CLI ssh status 2>/dev/null || true; } | sed -n 's/^ssh: *//p')
 	$CLI ssh enable >/dev/null
 	gateway_key=$1
-	$CLI ssh add-key --name bench --profile default "$1" >/dev/null
+	$CLI ssh add-key --name bench --profile default --ttl 1m "$1" >/dev/null
 }
 
 place_gateway_end() {
