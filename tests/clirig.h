@@ -419,3 +419,23 @@ static inline void asked(char **argv, void (*manager)(struct peer *p), int code,
         assert_string_equal(o.out, out);
         assert_string_equal(o.err, err);
 }
+
+/* Words that are refused as bad usage, with that line. */
+struct bad_usage {
+        const char *words[5];
+        const char *line;
+};
+
+static inline void refused(const struct bad_usage *cases, size_t n_cases) {
+        for (size_t i = 0; i < n_cases; i++) {
+                char words[5][64], *argv[7] = { W("hermes-sandbox") };
+                char line[512];
+
+                for (int n = 0; n < 5 && cases[i].words[n]; n++) {
+                        snprintf(words[n], sizeof(words[n]), "%s", cases[i].words[n]);
+                        argv[n + 1] = words[n];
+                }
+                snprintf(line, sizeof(line), "hermes-sandbox: %s\n", cases[i].line);
+                asked(argv, NULL, 64, "", line);
+        }
+}

@@ -74,9 +74,7 @@ static void test_questions(void **state) {
 }
 
 static void test_bad_usage(void **state) {
-        static const struct {
-                const char *words[3], *line;
-        } cases[] = {
+        static const struct bad_usage cases[] = {
                 { { "image" }, "image: list, pull or verify?: see hermes-sandbox image --help" },
                 { { "image", "push" }, "image: no such subcommand: see hermes-sandbox image --help" },
                 { { "image", "list", "x" },
@@ -88,21 +86,7 @@ static void test_bad_usage(void **state) {
         };
 
         (void)state;
-        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-                struct how h = { .stdin_fd = null_fd() };
-                char words[3][64], *argv[5] = { W("hermes-sandbox") }, line[256];
-
-                for (int n = 0; n < 3 && cases[i].words[n]; n++) {
-                        snprintf(words[n], sizeof(words[n]), "%s", cases[i].words[n]);
-                        argv[n + 1] = words[n];
-                }
-                run(argv, &h, &o);
-                close(h.stdin_fd);
-                snprintf(line, sizeof(line), "hermes-sandbox: %s\n", cases[i].line);
-                assert_string_equal(o.err, line);
-                assert_exit(&o, 64);
-                assert_string_equal(o.out, "");
-        }
+        refused(cases, sizeof(cases) / sizeof(cases[0]));
 }
 
 /* build and remove: the other program, with all of its words. */

@@ -62,10 +62,7 @@ static void test_request(void **state) {
 /* --- bad usage ------------------------------------------------------------------------------- */
 
 static void test_refusals(void **state) {
-        static const struct {
-                const char *words[5];
-                const char *line;
-        } cases[] = {
+        static const struct bad_usage cases[] = {
                 { { "session", "open", "a", "b" }, "session open: unexpected argument 'b'" },
                 { { "session", "open", ".a" },
                   "session open: session '.a': expected a name of 1 to 64 of A-Z a-z 0-9 _ . -, not beginning with "
@@ -129,22 +126,7 @@ static void test_refusals(void **state) {
         };
 
         (void)state;
-        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-                struct how h = { .stdin_fd = null_fd() };
-                char words[5][64], *argv[7] = { W("hermes-sandbox") };
-                char line[512];
-
-                for (int n = 0; n < 5 && cases[i].words[n]; n++) {
-                        snprintf(words[n], sizeof(words[n]), "%s", cases[i].words[n]);
-                        argv[n + 1] = words[n];
-                }
-                run(argv, &h, &o);
-                close(h.stdin_fd);
-                snprintf(line, sizeof(line), "hermes-sandbox: %s\n", cases[i].line);
-                assert_string_equal(o.err, line);
-                assert_exit(&o, 64);
-                assert_string_equal(o.out, "");
-        }
+        refused(cases, sizeof(cases) / sizeof(cases[0]));
 }
 
 /* --- mounts ---------------------------------------------------------------------------------- */
