@@ -161,7 +161,8 @@ static inline void rig_check_mount(const json_t *j, struct body_mount *m) {
         m->dst = json_string_value(json_object_get(j, "Target"));
         check(m->dst && !mount_dst_fault(m->dst) && !mount_path_below(m->dst, "/proc") &&
               !mount_path_below(m->dst, "/etc/hosts") && !mount_path_below(m->dst, "/.hermes-sandbox") &&
-              !mount_path_below(m->dst, "/tmp/a") && strcmp(m->dst, "/etc") != 0);
+              !(mount_path_below("/home/sandbox", m->dst) && strcmp(m->dst, "/home/sandbox") != 0) &&
+              strcmp(m->dst, "/etc") != 0);
         m->read_only = strcmp(o, "bind,private") != 0;
 }
 
