@@ -42,6 +42,10 @@
 #define STUCK_RETRY_US UINT64_C(20000)
 #define STUCK_MAX_US UINT64_C(8000000)
 
+/* What clone() is in musl and in glibc. musl's clone() itself refuses CLONE_CHILD_CLEARTID since 1.2.5, with EINVAL, because
+ * it knows no use of it but for threads. Both take flags, argument, and then ptid, tls and ctid (man 2 clone). */
+int __clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
+
 enum call { CALL_NONE, CALL_PREPARE, CALL_RUN };
 
 static struct {
@@ -115,10 +119,10 @@ int spare_make(void) {
 #endif
         spare.call = CALL_NONE;
         /* No signal at its end: an ordinary wait neither counts nor reaps it, until it execs. */
-        pid = clone(spare_main, spare.stack + sizeof(spare.stack),
-                    CLONE_VM | CLONE_FILES | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID |
-                            CLONE_PARENT_SETTID,
-                    NULL, &spare.tid, NULL, &spare.tid);
+        pid = __clone(spare_main, spare.stack + sizeof(spare.stack),
+                      CLONE_VM | CLONE_FILES | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID |
+                              CLONE_PARENT_SETTID,
+                      NULL, &spare.tid, NULL, &spare.tid);
         if (pid < 0)
                 return -errno;
         if (spare.score_fd > 0)
