@@ -39,10 +39,15 @@ gateway_up $PORT
 PLACE=(TERMINAL_ENV=ssh TERMINAL_SSH_HOST=127.0.0.1 TERMINAL_SSH_USER=hermes-ssh TERMINAL_SSH_PORT="$PORT"
 	TERMINAL_SSH_KEY="$KEY" EXPECT_CWD=/root TMPDIR="$SHORT")
 
-# Its known hosts are its own: Hermes has seen this one by then.
+# It tries no backend where it takes the machine for a container, as which tests often run. By then ssh knows the host.
 doctor() {
-	hermes "${PLACE[@]}" -c 'import types, hermes_cli.doctor as doctor; doctor.run_doctor(types.SimpleNamespace(fix=False))' \
-		>"$HST_DIR/doctor" 2>&1 || true
+	hermes "${PLACE[@]}" - >"$HST_DIR/doctor" 2>&1 <<-'END' || true
+		import types
+		import hermes_constants
+		hermes_constants.is_container = lambda: False
+		from hermes_cli.doctor import run_doctor
+		run_doctor(types.SimpleNamespace(fix=False))
+	END
 	grep '✓ SSH connection to 127.0.0.1' "$HST_DIR/doctor" >/dev/null || fail "$(cat "$HST_DIR/doctor")"
 }
 

@@ -37,7 +37,7 @@ hermes() {
 		set+=("$1")
 		shift
 	done
-	(cd "$HERMES_SRC" && at_home HERMES_HOME="$HOME_OF" PYTHONPATH="$HERMES_SRC" PYTHONDONTWRITEBYTECODE=1 \
+	(cd "$HERMES_SRC" && at_home HERMES_HOME="$HOME_OF" PYTHONPATH="$HERMES_SRC:$TOP/tests/hermes/python" PYTHONDONTWRITEBYTECODE=1 \
 		${set[@]+"${set[@]}"} "$PYTHON" "$@")
 }
 

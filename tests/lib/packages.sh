@@ -17,7 +17,7 @@ declare -A sets=(
 		apparmor_parser=apparmor"
 	[bench]="gcc=gcc auditd=auditd jq=jq bwrap=bubblewrap dockerd=docker.io ssh=openssh-client sshd=openssh-server"
 	[hermes]="$build dockerd=docker.io auditd=auditd mmdebstrap=mmdebstrap jq=jq setpriv=util-linux ssh=openssh-client
-		sshd=openssh-server python3-requests python3-yaml python3-pytest python3-dotenv"
+		sshd=openssh-server python3-requests python3-yaml python3-pytest python3-dotenv python3-psutil"
 	[pkg]="mmdebstrap=mmdebstrap systemd-nspawn=systemd-container"
 	[vm]="mmdebstrap=mmdebstrap qemu-system-x86_64=qemu-system-x86 mke2fs=e2fsprogs"
 )
