@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +18,9 @@
 
 #include "common/cleanup.h"
 #include "common/exitcode.h"
+
+/* A place of no other use; each folder there has a name of its own. */
+#define ASIDE "/.hermes-folders/"
 
 int cli_mounts_add(struct cli_mounts *m, const char *what, const char *text, struct errmsg *e) {
         struct cli_mount mount = { .text = text };
@@ -89,18 +93,51 @@ static const struct cli_mount *around(const struct cli_mounts *m, const struct c
         return best;
 }
 
-/* A folder that is mounted in another one needs an entry there: ours, where there is none. The engine would make it as
- * root's. No symbolic link is followed. Returns 0, or an exit status and a line. */
-static int make_entry(const struct cli_mounts *m, const struct cli_mount *in, const char *what,
-                      struct errmsg *e) {
+/* Where a folder that is meant for a place in another one is mounted: by that place, as sessions may share the other. */
+static int aside(const struct cli_mount *in, const char *what, char ret[MOUNT_DST_MAX + 1],
+                 struct errmsg *e) {
+        size_t front = strlen(ASIDE);
+
+        if (in->target_len - 1 > NAME_MAX)
+                return errmsg_set(e, EXIT_USAGE, "%s %.200s: in another folder its place is too long",
+                                  what, in->text);
+        snprintf(ret, MOUNT_DST_MAX + 1, "%s%.*s", ASIDE, in->target_len - 1, in->text + in->target + 1);
+        for (char *p = ret + front; *p; p++)
+                if (*p == '/')
+                        *p = '+';
+        return 0;
+}
+
+/* A link of that name to that place: an empty folder makes room for it. 0, or -1 and errno. */
+static int link_to(int dir, const char *name, const char *to) {
+        char there[MOUNT_DST_MAX + 1];
+        ssize_t n = readlinkat(dir, name, there, sizeof(there));
+
+        if (n >= 0 && (size_t)n == strlen(to) && memcmp(there, to, (size_t)n) == 0)
+                return 0;
+        if (n < 0 && errno == EINVAL && unlinkat(dir, name, AT_REMOVEDIR) < 0)
+                return -1;
+        return symlinkat(to, dir, name);
+}
+
+/*
+ * A folder that is meant for a place in another one is mounted aside, and the other one has a link to it there, which
+ * is made here with the caller's rights: the engine would go to that place as root, through a folder that others may
+ * change under its feet, and so the broker refuses it. No link is followed on the way. 0, or an exit status and a line.
+ */
+static int make_link(const struct cli_mounts *m, const struct cli_mount *in, const char *what,
+                     struct errmsg *e) {
         const struct cli_mount *out = around(m, in);
-        char source[4096], rest[MOUNT_DST_MAX + 1], *next = rest, *name;
+        char source[4096], rest[MOUNT_DST_MAX + 1], to[MOUNT_DST_MAX + 1], *next = rest, *name;
         const char *below_out;
         _cleanup_fd_ int fd = -1;
-        int len;
+        int len, r;
 
         if (!out)
                 return 0;
+        r = aside(in, what, to, e);
+        if (r != 0)
+                return r;
         below_out = rest_below(in, out, &len);
         snprintf(rest, sizeof(rest), "%.*s", len, below_out);
         snprintf(source, sizeof(source), "%.*s", out->source_len, out->text);
@@ -108,10 +145,12 @@ static int make_entry(const struct cli_mounts *m, const struct cli_mount *in, co
         if (fd < 0)
                 return -fd;
         while ((name = strsep(&next, "/"))) {
-                int below = mkdirat(fd, name, 0755) < 0 && errno != EEXIST
-                                    ? -1
-                                    : openat(fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                int below = -1;
 
+                if (!next && link_to(fd, name, to) == 0)
+                        return 0;
+                if (next && (mkdirat(fd, name, 0755) == 0 || errno == EEXIST))
+                        below = openat(fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
                 if (below < 0)
                         return errmsg_set(e, EXIT_USAGE, "%s %.200s: no place for it in %.200s: %s: %s",
                                           what, in->text, source, name, strerror(errno));
@@ -133,6 +172,9 @@ static int send_mount(const struct cli_mounts *m, int i, const char *what, int s
         if ((size_t)snprintf(source, sizeof(source), "%.*s", of->source_len, of->text) >= sizeof(source))
                 return errmsg_set(e, EXIT_USAGE, "%s: %s", what, strerror(ENAMETOOLONG));
         snprintf(target, sizeof(target), "%.*s", of->target_len, of->text + of->target);
+        r = around(m, of) ? aside(of, what, target, e) : 0;
+        if (r != 0)
+                return r;
         fd = open_source(what, source, e);
         if (fd < 0)
                 return -fd;
@@ -150,7 +192,7 @@ int cli_mounts_open(const struct cli_mounts *m, const char *what, int *ret_fd, s
         ours = pair[0];
         theirs = pair[1];
         for (int i = 0; i < m->n && r == 0; i++)
-                r = make_entry(m, &m->of[i], what, e);
+                r = make_link(m, &m->of[i], what, e);
         for (int i = 0; i < m->n && r == 0; i++)
                 r = send_mount(m, i, what, ours, e);
         if (r == 0)

@@ -315,6 +315,35 @@ static const char *hidden_by(const char *dst, const struct config_profile *p) {
         return NULL;
 }
 
+/* Where an image has links as a rule (file-hierarchy(7), a merged /usr, /var/run): the path behind it into @ret. */
+static void follow(const char *dst, char *ret, size_t cap) {
+        static const char *const links[][2] = {
+                { "/bin", "/usr/bin" },     { "/sbin", "/usr/sbin" },     { "/lib", "/usr/lib" },
+                { "/lib32", "/usr/lib32" }, { "/lib64", "/usr/lib64" },   { "/libx32", "/usr/libx32" },
+                { "/var/run", "/run" },     { "/var/lock", "/run/lock" },
+        };
+
+        snprintf(ret, cap, "%s", dst);
+        for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++)
+                if (mount_path_below(dst, links[i][0]))
+                        snprintf(ret, cap, "%s%s", links[i][1], dst + strlen(links[i][0]));
+}
+
+/*
+ * None may lie in another one. The way to the inner one's place would lead through a folder that its owner changes at
+ * any moment, and the engine goes it as root: by a link in it, it makes the place in whatever else is mounted, puts the
+ * folder over the sandbox's /dev or /etc and fills it, and, where the link comes between its look and its mkdir
+ * (CVE-2024-45310: a few tries with runc 1.1.5), makes folders anywhere on this machine. mounts_verify() comes too late
+ * for all of that. cli_mount.c has another way to the same.
+ */
+static bool may_meet(const char *a, const char *b) {
+        char x[MOUNT_DST_MAX + 16], y[MOUNT_DST_MAX + 16];
+
+        follow(a, x, sizeof(x));
+        follow(b, y, sizeof(y));
+        return overlap(x, y);
+}
+
 static int check_dst(const struct mounts *m, size_t at, const struct config_profile *p,
                      struct errmsg *e) {
         const char *dst = m->of[at].dst, *own = hidden_by(dst, p);
@@ -324,10 +353,8 @@ static int check_dst(const struct mounts *m, size_t at, const struct config_prof
                 return errmsg_set(e, -EINVAL,
                                   "mount at %s: %s is the sandbox's own: choose another place",
                                   show(&s, dst), own);
-        /* One may lie in the other: the engine mounts the shorter path first. Its entry in the other folder is the caller's
-         * to make, before (cli_mounts_open()): what the engine makes where there is none is an empty folder of root's. */
         for (size_t i = 0; i < at; i++)
-                if (strcmp(dst, m->of[i].dst) == 0)
+                if (may_meet(dst, m->of[i].dst))
                         return errmsg_set(e, -EINVAL, "mount at %s: it overlaps the one at %s",
                                           show(&s, dst), show(&t, m->of[i].dst));
         return 0;

@@ -106,6 +106,7 @@ not_allowed() {
 	refused 125 'mount at /etc: /etc/hosts is the sandbox.s own' --mount "$FILES/mine:/etc"
 	refused 125 'mount at /proc/x: /proc is' --mount "$FILES/mine:/proc/x"
 	refused 125 'mount at /a: it overlaps the one at /a' --mount "$FILES/mine:/a" --mount "$FILES/two:/a"
+	refused 125 'mount at /var/run/x: it overlaps the one at /run' --mount "$FILES/mine:/run" --mount "$FILES/two:/var/run/x"
 	# Somebody else's closed home is closed.
 	refused 77 "." --mount "$FILES/closed/inner:/work"
 	ln -sfn "$FILES/mine" "$FILES/swap/link"
@@ -118,6 +119,30 @@ not_allowed() {
 	expect_eq 0 "$(volumes)"
 }
 it_case "what is refused: other places, other people's folders, root" not_allowed
+
+# The engine never goes through the outer one: it has a link, of the caller's own.
+one_in_another() {
+	for _ in 1 2; do
+		hs session open m --mount "$FILES/mine:/work" --mount "$FILES/two:/work/.in/two:ro" >/dev/null
+		expect_eq "mine two" "$(in_session 'cat /work/what /work/.in/two/what' | paste -sd' ')"
+		! in_session ': >/work/.in/two/new' 2>/dev/null || fail "a read-only folder is written"
+		hs session close m
+	done
+	expect_eq "$CALLER /.hermes-folders/work+.in+two" \
+		"$(stat -c %U "$FILES/mine/.in/two") $(readlink "$FILES/mine/.in/two")"
+	rm "$FILES/mine/.in/two"
+	# An empty folder is no obstacle, one with something in it is.
+	caller_makes "$FILES/mine/.in/two" 0755
+	hs session open m --mount "$FILES/two:/work/.in/two" --mount "$FILES/mine:/work" >/dev/null
+	expect_eq two "$(in_session 'cat /work/.in/two/what')"
+	hs session close m
+	rm "$FILES/mine/.in/two"
+	caller_makes "$FILES/mine/.in/two" 0755
+	: >"$FILES/mine/.in/two/full"
+	refused 64 'no place for it in .*: two: Directory not empty' --mount "$FILES/mine:/work" --mount "$FILES/two:/work/.in/two"
+	rm -r "$FILES/mine/.in"
+}
+it_case "a folder in another one: mounted aside, with a link to it" one_in_another
 
 # A namespace of his own in which every name is what he likes.
 other_mounts() {

@@ -357,6 +357,10 @@ static void destinations(void **state) {
 }
 
 static void overlapping(void **state) {
+        static const char *const bad[][2] = {
+                { "/a", "/a/b" },     { "/run", "/var/run/x" }, { "/usr/bin", "/bin/x" },
+                { "/usr", "/lib64" }, { "/usr/lib/x", "/lib" }, { "/var/lock/x", "/run" },
+        };
         char *list[] = { (char *)"/usr", NULL };
         const struct config c = { .allowed_file_paths = list };
         struct mounts m = { .n = 2 };
@@ -368,9 +372,15 @@ static void overlapping(void **state) {
         m.of[1] = (struct mount){ fd, false, (char *)"/a/b" };
         assert_int_equal(mounts_check(&m, &c, &profile, &e), -EINVAL);
         assert_non_null(strstr(e.text, "mount at /a/b: it overlaps the one at /a/b"));
-        /* One in the other. */
-        m.of[1].dst = (char *)"/a";
-        assert_int_equal(mounts_check(&m, &c, &profile, &e), 0);
+        /* One in the other, in either order, and by the links that images have. */
+        for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+                for (size_t k = 0; k < 2; k++) {
+                        m.of[k].dst = (char *)bad[i][0];
+                        m.of[1 - k].dst = (char *)bad[i][1];
+                        assert_int_equal(mounts_check(&m, &c, &profile, &e), -EINVAL);
+                        assert_non_null(strstr(e.text, "overlaps"));
+                }
+        m.of[0].dst = (char *)"/a/b";
         m.of[1].dst = (char *)"/a/bc";
         assert_int_equal(mounts_check(&m, &c, &profile, &e), 0);
         close(fd);
