@@ -10,6 +10,21 @@
 #define DIGITS "0123456789"
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
+bool gateway_name_is_kept(const struct peer *p, const char *name) {
+        static const char front[] = "ssh-";
+        const char *digest = name + strlen(front), *own = p->fp + strlen(PREFIX);
+
+        if (strncmp(name, front, strlen(front)) != 0 || strlen(digest) != AUDIT_FP - strlen(PREFIX) ||
+            digest[strspn(digest, DIGITS LETTERS "-_")] != '\0')
+                return false;
+        if (!p->fp[0])
+                return true;
+        for (; *digest; digest++, own++)
+                if (*digest != (*own == '+' ? '-' : *own == '/' ? '_' : *own))
+                        return true;
+        return false;
+}
+
 /* The next word, of @allowed characters alone; what follows is *@text. */
 static bool word(const char **text, const char *allowed, char *ret, size_t cap) {
         size_t n = strspn(*text, allowed);

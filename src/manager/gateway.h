@@ -19,6 +19,9 @@ struct gateway_login {
         uint16_t port;
 };
 
+/* Is @name such as the sessions of keys have ("ssh-" and the fingerprint, cli_sshkey.h), and not that of @p's own key?
+ * Nobody else may have one: he would keep the key's holder out. */
+bool gateway_name_is_kept(const struct peer *p, const char *name);
 /* Reads the text of a gateway's HELLO, "FINGERPRINT ADDRESS PORT": 0 or -EPROTO. */
 int gateway_parse(const char *text, struct gateway_login *ret);
 /*

@@ -11,6 +11,7 @@
 #include "config/profile.h"
 #include "config/values.h"
 #include "manager/exec.h"
+#include "manager/gateway.h"
 #include "manager/manager.h"
 #include "manager/session.h"
 
@@ -53,6 +54,10 @@ static bool name_is_free(struct client *c, const struct open_request *r) {
                 client_reject(c, EXIT_USAGE,
                               "session open: \"%.64s\" cannot be a session's name: 1 to 64 letters, "
                               "digits, \"_\", \"-\" and \".\", the first none of the last two",
+                              r->name);
+        else if (gateway_name_is_kept(&c->peer, r->name))
+                client_reject(c, EXIT_USAGE,
+                              "session open: \"%s\" is the name of an ssh key's session: choose another",
                               r->name);
         else if (r->name[0] && session_find(c->m, r->name))
                 client_refuse(c, EXIT_USAGE, "name_taken",

@@ -12,6 +12,7 @@
 #include "common/exitcode.h"
 #include "common/wire.h"
 #include "manager/exec.h"
+#include "manager/gateway.h"
 #include "manager/manager.h"
 #include "manager/order.h"
 #include "manager/session.h"
@@ -122,6 +123,9 @@ static bool choose_session(struct asked *q) {
                               "\"_\", \"-\" and \".\", the first none of the last two",
                               name);
         r = look_up(q, &s);
+        if (!s && q->r.open && gateway_name_is_kept(&q->c->peer, name))
+                return refuse(q, EXIT_USAGE, "bad_session", 0,
+                              "exec: \"%s\" is the name of an ssh key's session: choose another", name);
         if (!s && q->r.open)
                 return choose_pool(q);
         if (r == REJECT_AMBIGUOUS)

@@ -106,6 +106,27 @@ static void who_may(void **state) {
         assert_says(c, 77, "is not the ssh gateway's account");
 }
 
+/* Whoever had it would keep the key's holder out. */
+static void names_of_keys(void **state) {
+        static const char name[] = "ssh-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKL-_123";
+        const struct open_request q = { .name = name, .profile = "", .image = "", .workdir = "" };
+        struct rig_end *c;
+        uint8_t buf[512];
+
+        (void)state;
+        c = says(0, FIRST_UID, HELLO_CLIENT, "a client");
+        rig_frame(c, FRAME_OPEN, 0, 1, buf, (size_t)open_request_encode(&q, buf, sizeof(buf)));
+        settle();
+        assert_says(c, 64, "an ssh key's session");
+        c = says(0, FIRST_UID, HELLO_CLIENT, "a client");
+        send_exec(c, name, (struct exec_request){ .open = true });
+        settle();
+        assert_says(c, 64, "an ssh key's session");
+        assert_says(opens(0, 1, name), 64, "an ssh key's session");
+        assert_null(session_find(&r->m, name));
+        assert_says(opens(0, 0, name), 0, name);
+}
+
 /* Everything that could show one the other's. */
 static void two_keys(void **state) {
         static const uint16_t ops[] = { ASK_SESSION_INFO, ASK_SESSION_STOP, ASK_SESSION_START,
@@ -201,8 +222,9 @@ static void remembered(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(texts), TEST(who_may),    TEST(two_keys), TEST(kept),
-                TEST(not_reused),        TEST(remembered),
+                cmocka_unit_test(texts), TEST(who_may), TEST(names_of_keys),
+                TEST(two_keys),          TEST(kept),    TEST(not_reused),
+                TEST(remembered),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
