@@ -131,7 +131,7 @@ static int make_link(const struct cli_mounts *m, const struct cli_mount *in, con
         char source[4096], rest[MOUNT_DST_MAX + 1], to[MOUNT_DST_MAX + 1], *next = rest, *name;
         const char *below_out;
         _cleanup_fd_ int fd = -1;
-        int len, r;
+        int len = 0, r;
 
         if (!out)
                 return 0;

@@ -387,7 +387,7 @@ static void test_progress(void **state) {
 
 /* --- usage --------------------------------------------------------------------------------------- */
 
-static void refused(char **argv, const char *line) {
+static void refused_with(char **argv, const char *line) {
         struct how h = { .stdin_fd = null_fd() };
 
         run(argv, &h, &o);
@@ -400,29 +400,29 @@ static void test_usage(void **state) {
         struct how h = { .stdin_fd = null_fd() };
 
         (void)state;
-        refused(ARGV(W("cp")), "expected a source and a target");
-        refused(ARGV(W("cp"), W("s1:a")), "expected a source and a target");
-        refused(ARGV(W("cp"), W("a"), W("b")), "neither 'a' nor 'b' is SESSION:PATH");
-        refused(ARGV(W("cp"), W("./a:b"), W("b")), "neither './a:b' nor 'b'");
-        refused(ARGV(W("cp"), W("a"), W("/s1:b")), "neither 'a' nor '/s1:b'");
-        refused(ARGV(W("cp"), W("s1:a"), W("s2:b")), "from a sandbox into a sandbox");
-        refused(ARGV(W("cp"), W("s1:a"), W("s2:b"), W(".")), "one session at a time");
-        refused(ARGV(W("cp"), W("x/a"), W("y/a"), W("s1:")), "have the same name");
-        refused(ARGV(W("cp"), W("s1:x/a"), W("s1:a/"), W(".")), "have the same name");
-        refused(ARGV(W("cp"), W("-"), W("a"), W("s1:")), "- and other sources");
-        refused(ARGV(W("cp"), W("s1:a"), W("-")), "use hermes-sandbox cat");
-        refused(ARGV(W("cp"), W("--max-size"), W("0"), W("s1:a"), W(".")), "--max-size '0'");
-        refused(ARGV(W("cp"), W("--max-size"), W("1X"), W("s1:a"), W(".")), "--max-size '1X'");
-        refused(ARGV(W("cp"), W("--max-size"), W("99999999T"), W("s1:a"), W(".")),
-                "--max-size '99999999T'");
-        refused(ARGV(W("cp"), W("--timeout"), W("0"), W("s1:a"), W(".")), "--timeout '0'");
-        refused(ARGV(W("cp"), W("-x"), W("s1:a"), W(".")), "unknown option -x");
-        refused(ARGV(W("cp"), W("a"), W(".s:b")), "session");
-        refused(ARGV(W("cat")), "expected SESSION:PATH");
-        refused(ARGV(W("cat"), W("a")), "'a': expected SESSION:PATH");
-        refused(ARGV(W("ls"), W("-z"), W("s1:")), "unknown option -z");
-        refused(ARGV(W("ls"), W(":a")), "':a': expected SESSION:PATH");
-        refused(ARGV(W("rm"), W("s1:a"), W("s2:b")), "one session at a time");
+        refused_with(ARGV(W("cp")), "expected a source and a target");
+        refused_with(ARGV(W("cp"), W("s1:a")), "expected a source and a target");
+        refused_with(ARGV(W("cp"), W("a"), W("b")), "neither 'a' nor 'b' is SESSION:PATH");
+        refused_with(ARGV(W("cp"), W("./a:b"), W("b")), "neither './a:b' nor 'b'");
+        refused_with(ARGV(W("cp"), W("a"), W("/s1:b")), "neither 'a' nor '/s1:b'");
+        refused_with(ARGV(W("cp"), W("s1:a"), W("s2:b")), "from a sandbox into a sandbox");
+        refused_with(ARGV(W("cp"), W("s1:a"), W("s2:b"), W(".")), "one session at a time");
+        refused_with(ARGV(W("cp"), W("x/a"), W("y/a"), W("s1:")), "have the same name");
+        refused_with(ARGV(W("cp"), W("s1:x/a"), W("s1:a/"), W(".")), "have the same name");
+        refused_with(ARGV(W("cp"), W("-"), W("a"), W("s1:")), "- and other sources");
+        refused_with(ARGV(W("cp"), W("s1:a"), W("-")), "use hermes-sandbox cat");
+        refused_with(ARGV(W("cp"), W("--max-size"), W("0"), W("s1:a"), W(".")), "--max-size '0'");
+        refused_with(ARGV(W("cp"), W("--max-size"), W("1X"), W("s1:a"), W(".")), "--max-size '1X'");
+        refused_with(ARGV(W("cp"), W("--max-size"), W("99999999T"), W("s1:a"), W(".")),
+                     "--max-size '99999999T'");
+        refused_with(ARGV(W("cp"), W("--timeout"), W("0"), W("s1:a"), W(".")), "--timeout '0'");
+        refused_with(ARGV(W("cp"), W("-x"), W("s1:a"), W(".")), "unknown option -x");
+        refused_with(ARGV(W("cp"), W("a"), W(".s:b")), "session");
+        refused_with(ARGV(W("cat")), "expected SESSION:PATH");
+        refused_with(ARGV(W("cat"), W("a")), "'a': expected SESSION:PATH");
+        refused_with(ARGV(W("ls"), W("-z"), W("s1:")), "unknown option -z");
+        refused_with(ARGV(W("ls"), W(":a")), "':a': expected SESSION:PATH");
+        refused_with(ARGV(W("rm"), W("s1:a"), W("s2:b")), "one session at a time");
         run(ARGV(W("cp"), W("a"), W("s1:")), &h, &o);
         assert_exit(&o, 69);
         close(h.stdin_fd);
