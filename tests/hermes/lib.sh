@@ -18,7 +18,7 @@ hermes_home() {
 	rm -rf "$HOME_OF"
 	install -d -m 0700 -o "$CALLER" -g "$CALLER" "$HOME_OF"
 	install -d -m 0755 -o "$CALLER" -g "$CALLER" "$HOME_OF/skills" "$HOME_OF/skills/one"
-	echo known >"$HOME_OF/skills/one/SKILL.md"
+	install -m 0644 -o "$CALLER" -g "$CALLER" /dev/stdin "$HOME_OF/skills/one/SKILL.md" <<<known
 	# ssh looks there, and not at HOME.
 	awk -F: -v OFS=: -v who="$CALLER" -v home="$HOME_OF" '$1 == who { $6 = home } { print }' /etc/passwd >"$HST_DIR/passwd"
 }
