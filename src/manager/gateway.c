@@ -12,9 +12,10 @@
 
 bool gateway_name_is_kept(const struct peer *p, const char *name) {
         static const char front[] = "ssh-";
-        const char *digest = name + strlen(front), *own = p->fp + strlen(PREFIX);
+        const char *digest = name + strlen(front), *own = p->fp + strlen(KEYFP_PREFIX);
 
-        if (strncmp(name, front, strlen(front)) != 0 || strlen(digest) != AUDIT_FP - strlen(PREFIX) ||
+        if (strncmp(name, front, strlen(front)) != 0 ||
+            strlen(digest) != KEYFP_LEN - strlen(KEYFP_PREFIX) ||
             digest[strspn(digest, DIGITS LETTERS "-_")] != '\0')
                 return false;
         if (!p->fp[0])
