@@ -207,21 +207,39 @@ static void get_digest(const json_t *list, const char *name, struct apijson_imag
         }
 }
 
+/* As JSON in printable ASCII: jansson leaves DEL as it is. False: out of memory, or too long. */
+static bool put_words(const json_t *words, char ret[ENGINE_ENTRYPOINT_MAX + 1]) {
+        _cleanup_free_ char *text = json_dumps(words, JSON_COMPACT | JSON_ENSURE_ASCII);
+        char all[ENGINE_ENTRYPOINT_MAX + 1];
+        size_t n = 0;
+
+        for (const char *p = text; p && *p; p++) {
+                const char one[] = { *p, '\0' }, *piece = *p == '\177' ? "\\u007f" : one;
+                size_t len = strlen(piece);
+
+                if (n + len > ENGINE_ENTRYPOINT_MAX)
+                        return false;
+                memcpy(all + n, piece, len);
+                n += len;
+        }
+        if (n == 0)
+                return false;
+        memcpy(ret, all, n);
+        ret[n] = '\0';
+        return true;
+}
+
 /* What is too long loses its last words: it is the first that says which program it is. */
 static void get_entrypoint(const json_t *list, char ret[ENGINE_ENTRYPOINT_MAX + 1]) {
         _cleanup_json_ json_t *words = json_array();
-        size_t i, len;
         json_t *item;
+        size_t i;
 
         strcpy(ret, "null");
         json_array_foreach(list, i, item) {
-                if (!json_is_string(item) || json_array_append(words, item) < 0)
+                if (!json_is_string(item) || json_array_append(words, item) < 0 ||
+                    !put_words(words, ret))
                         return;
-                len = json_dumpb(words, NULL, 0, JSON_COMPACT | JSON_ENSURE_ASCII);
-                if (len == 0 || len > ENGINE_ENTRYPOINT_MAX)
-                        return;
-                json_dumpb(words, ret, len, JSON_COMPACT | JSON_ENSURE_ASCII);
-                ret[len] = '\0';
         }
 }
 

@@ -214,7 +214,7 @@ static void kills_all(void **state) {
                 rig_collect(r, runs, 2);
                 run_equals(&runs[0], 0, "alive\n", "");
                 assert_int_equal(runs[1].end.code, SIGKILL);
-                x = run_as(r, 4, as_third, "ps -eo args= | grep '^sleep'");
+                x = run_as(r, 4, as_third, "until ps -eo args= | grep '^sleep'; do :; done");
                 run_equals(&x, 0, "sleep 300\n", ""); /* another's */
                 rig_send(r, FRAME_CANCEL, 0, 3, NULL, 0);
                 e = wait_exited(r, 3);

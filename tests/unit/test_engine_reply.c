@@ -250,6 +250,7 @@ static void entrypoint(void **state) {
         (void)state;
         check_entrypoint("[ \"/init\", \"a \\\"b\\\" \\u001b[1m \u00e4\" ]",
                          "[\"/init\",\"a \\\"b\\\" \\u001B[1m \\u00E4\"]");
+        check_entrypoint("[\"a\177b\"]", "[\"a\\u007fb\"]");
         check_entrypoint("[]", "null");
         check_entrypoint("null", "null");
         check_entrypoint("\"/init\"", "null");
