@@ -56,6 +56,8 @@ refused() {
 	expect_eq "" "$(hs session list | grep -w m || true)"
 }
 volumes() { docker_ volume ls -q | wc -l; }
+# shellcheck disable=SC2317 # called by wait_for
+no_volumes() { [ "$(volumes)" -eq 0 ]; }
 
 own_folders() {
 	local uid gid
@@ -75,7 +77,6 @@ own_folders() {
 	expect_eq "a b" "$(in_session 'echo a; echo b' | paste -sd' ')"
 	hs session close m
 	# shellcheck disable=SC2317 # called by wait_for
-	no_volumes() { [ "$(volumes)" -eq 0 ]; }
 	wait_for 20 no_volumes || fail "volumes stay: $(docker_ volume ls)"
 	# What the folder holds outlives its sandbox.
 	expect_eq "mine new" "$(cat "$FILES/mine/what" "$FILES/mine/new" | paste -sd' ')"
@@ -147,6 +148,8 @@ it_case "a folder in another one: mounted aside, with a link to it" one_in_anoth
 # A namespace of his own in which every name is what he likes.
 other_mounts() {
 	local rc=0
+	# Those of the sessions before.
+	wait_for 20 no_volumes || fail "volumes stay: $(docker_ volume ls)"
 	# shellcheck disable=SC2016 # the inner shell expands it
 	unshare -m --propagation private sh -c 'mount --bind "$1" "$2"; shift 2; exec "$@"' - "$FILES/closed/inner" "$FILES/two" \
 		setpriv --reuid "$CALLER" --regid "$CALLER" --init-groups --inh-caps=-all --bounding-set=-all \

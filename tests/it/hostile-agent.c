@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #define SOCKET_PATH "/.hermes-sandbox/stream/agent.sock"
-#define PROTOCOL_VERSION 2
+#define PROTOCOL_VERSION 3
 #define CREDIT 262144
 #define PAYLOAD 65536
 #define HELD_MAX 192
