@@ -76,7 +76,6 @@ own_folders() {
 	# Parallel commands and the end of one of them, as in every session.
 	expect_eq "a b" "$(in_session 'echo a; echo b' | paste -sd' ')"
 	hs session close m
-	# shellcheck disable=SC2317 # called by wait_for
 	wait_for 20 no_volumes || fail "volumes stay: $(docker_ volume ls)"
 	# What the folder holds outlives its sandbox.
 	expect_eq "mine new" "$(cat "$FILES/mine/what" "$FILES/mine/new" | paste -sd' ')"
