@@ -81,7 +81,7 @@ wait_for 60 warm || {
 	hermes-sandbox status >&2 || true
 	die "no sandbox is warm after 60 s"
 }
-hermes-sandbox status | head -n 3
+hermes-sandbox status | grep -E '^(hermes-sandboxd|engine|pool default)'
 
 first='id; uname -sr; echo hello from a sandbox'
 echo "\$ hermes-sandbox exec '$first'"
