@@ -4,6 +4,8 @@
 . "${0%/*}/../lib/it.sh"
 # shellcheck source=tests/hermes/lib.sh
 . "${0%/*}/lib.sh"
+# Its home in passwd, where ssh looks.
+export AT_HOME=1
 # shellcheck source=tests/lib/ssh.sh
 . "$TOP/tests/lib/ssh.sh"
 

@@ -37,7 +37,10 @@ hermes() {
 		set+=("$1")
 		shift
 	done
-	(cd "$HERMES_SRC" && at_home HERMES_HOME="$HOME_OF" PYTHONPATH="$HERMES_SRC:$TOP/tests/hermes/python" PYTHONDONTWRITEBYTECODE=1 \
+	# What the broker mounts must come from the machine's own namespace.
+	local run=(as "$CALLER" HOME="$HOME_OF")
+	[ -z "${AT_HOME:-}" ] || run=(at_home)
+	(cd "$HERMES_SRC" && "${run[@]}" HERMES_HOME="$HOME_OF" PYTHONPATH="$HERMES_SRC:$TOP/tests/hermes/python" PYTHONDONTWRITEBYTECODE=1 \
 		${set[@]+"${set[@]}"} "$PYTHON" "$@")
 }
 
