@@ -7,7 +7,8 @@
  * CLONE_CHILD_CLEARTID), which is what vfork's end is to a vfork.
  *
  * Where a command has its uid (ids_exposed()), it can be stopped or killed before it is one. The agent wakes it again and
- * again, and ends it after a while: well before the manager's patience with a ping does (15 s).
+ * again, and ends it after a while: well before the manager's patience with a ping does (15 s). A signal that the kernel
+ * allowed while it was root can reach it as the command: that is then stopped or killed as by any other signal.
  *
  * To the kernel a process that shares memory without vfork has one OOM score with all others that share it:
  * the command's is raised by the agent, after the exec.
