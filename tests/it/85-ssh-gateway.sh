@@ -76,6 +76,24 @@ verbatim() {
 	[ ! -e /tmp/owned ] || fail "a shell of the host read it"
 }
 
+# The account's shell runs what sshd forces, and that is itself; it is sshd's own child.
+no_shell() {
+	local shell=$HST_RUN/bin/hermes-sandbox-ssh-gateway line
+	for line in id "$shell; id" "$shell&&id" "sh -c $shell" '' ' ' "$shell $(printf 'x %.0s' {1..9})"; do
+		expect_rc 77 "$shell" -c "$line" >"$HST_DIR/out" 2>"$HST_DIR/err"
+		expect_match 'sshd_config has to have the ForceCommand' "$(cat "$HST_DIR/err")"
+		[ ! -s "$HST_DIR/out" ] || fail "it ran: $line"
+	done
+	expect_rc 64 "$shell" -c "$shell ; id" 2>"$HST_DIR/err"
+	expect_match 'unexpected argument' "$(cat "$HST_DIR/err")"
+	on 'sleep 7849' &
+	wait_for 10 sleeps 7849 || fail "it does not run"
+	line=$(ps -o ppid= -p "$(pgrep -u hermes-ssh -f "^hermes-sandbox-ssh-gateway -c $shell")")
+	expect_eq sshd "$(ps -o comm= -p "${line// /}")"
+	on 'kill $(grep -lx sleep /proc/[0-9]*/comm | cut -d/ -f3)'
+	expect_rc 143 wait $!
+}
+
 # The kernel takes no variable of over 128 KiB, and sshd says so as for any login.
 long() {
 	local word
@@ -369,6 +387,7 @@ gateway_up $PORT
 
 it_case "exit codes and the two streams" codes
 it_case "a command arrives as it was written, and in the sandbox alone" verbatim
+it_case "no shell of this machine is in between" no_shell
 it_case "a command of 100 KB runs; one that no variable holds is refused by the kernel" long
 it_case "stdin is passed on to its end" input
 it_case "the environment is that of a login, and nothing else comes along" environment

@@ -15,9 +15,9 @@ gateway_add_key() {
 		"$etc" "$HST_DIR/ssh" "$BUILD/hermes-sandbox-ssh" add-key --name "$name" "$@" - <"$file" >/dev/null
 }
 
-# gateway_up PORT
+# gateway_up PORT. The account's shell is the package's gateway; sshd alone sees the one of this script in its place.
 gateway_up() {
-	local config=$HST_DIR/ssh/sshd_config
+	local config=$HST_DIR/ssh/sshd_config passwd=$HST_DIR/ssh/passwd
 	mkdir -p /run/sshd "$GATEWAY_HOME" "$HST_DIR/ssh"
 	sed -e "s|@LISTEN@|ListenAddress 127.0.0.1:$1|; /^@IF-KNOWN@/d" \
 		-e "s|/etc/hermes-sandbox/ssh/|$HST_DIR/ssh/|; s|/run/hermes-sandbox-ssh/|$HST_DIR/ssh/|" \
@@ -25,7 +25,11 @@ gateway_up() {
 		-e "/^ForceCommand/s|\$| --keys $HST_DIR/ssh/authorized_keys --socket $HST_DIR/run/pool.sock|" \
 		"$TOP/etc/ssh/sshd_config" >"$config"
 	ssh-keygen -q -t ed25519 -N '' -f "$HST_DIR/ssh/ssh_host_ed25519_key"
-	it_spawn sshd /usr/sbin/sshd -D -e -f "$config"
+	awk -F: -v OFS=: -v shell="$HST_RUN/bin/hermes-sandbox-ssh-gateway" '$1 == "hermes-ssh" { $7 = shell } { print }' \
+		/etc/passwd >"$passwd"
+	# shellcheck disable=SC2016 # the inner shell expands it
+	it_spawn sshd unshare --mount sh -e -c 'mount --bind "$1" /etc/passwd; shift; exec "$@"' - "$passwd" \
+		/usr/sbin/sshd -D -e -f "$config"
 	wait_for 10 test -s "$HST_DIR/ssh/sshd.pid" || fail "sshd is not up"
 }
 

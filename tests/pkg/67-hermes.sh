@@ -79,6 +79,9 @@ enabled() {
 	gateway_up --profile hermes --name first
 	expect_eq "enabled active" "$(systemctl is-enabled $UNIT) $(systemctl is-active $UNIT)"
 	expect_eq "755 root:root" "$(stat -c '%a %U:%G' "$SSH")"
+	expect_eq /usr/libexec/hermes-sandbox/hermes-sandbox-ssh-gateway "$(getent passwd hermes-ssh | cut -d: -f7)"
+	! su hermes-ssh -c id >"$PKG_TMP/out" 2>&1 || fail "the account runs a command of the host"
+	expect_match 'this account runs commands in sandboxes alone' "$(cat "$PKG_TMP/out")"
 	expect_eq "600 root:root" "$(stat -c '%a %U:%G' "$SSH"/ssh_host_ed25519_key)"
 	expect_eq "644 root:root 644 root:root" "$(stat -c '%a %U:%G' "$SSH"/authorized_keys "$SSH"/sshd_config | xargs)"
 	hermes-sandbox ssh status >"$PKG_TMP/out" || fail "it does not answer"
