@@ -39,7 +39,7 @@ it_case "two locked accounts, one of them in group docker, and hermes may use it
 # The account that keys log in to has a shell, for the one program that sshd runs, and no password.
 gateway_account() {
 	local unit=hermes-sandbox-ssh.service
-	expect_match '^hermes-ssh:[^:]*:[0-9]+:[0-9]+:[^:]*:/var/lib/hermes-sandbox-ssh:/bin/sh$' "$(getent passwd hermes-ssh)"
+	expect_match '^hermes-ssh:[^:]*:[0-9]+:[0-9]+:[^:]*:/var/lib/hermes-sandbox-ssh:/usr/libexec/hermes-sandbox/hermes-sandbox-ssh-gateway$' "$(getent passwd hermes-ssh)"
 	expect_match '^[!*]' "$(getent shadow hermes-ssh | cut -d: -f2)"
 	expect_eq "" "$(getent shadow hermes-ssh | cut -d: -f8)"
 	expect_eq "hermes-ssh hermes-sandbox" "$(id -nG hermes-ssh)"
