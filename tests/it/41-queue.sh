@@ -106,6 +106,7 @@ for_each_uid() {
 	HOLDER=$first
 	let_go
 	wait_for 20 pool_is busy busy 0 || fail "the two commands do not end"
+	wait_for 20 it_warm 1 mine
 	expect_eq hello "$(hs exec --profile mine 'echo hello')"
 }
 it_case "max_sandboxes bounds a user over all profiles, and nobody else" for_each_uid
