@@ -93,51 +93,61 @@ static const struct cli_mount *around(const struct cli_mounts *m, const struct c
         return best;
 }
 
-/* Where a folder that is meant for a place in another one is mounted: by that place, as sessions may share the other. */
-static int aside(const struct cli_mount *in, const char *what, char ret[MOUNT_DST_MAX + 1],
-                 struct errmsg *e) {
-        size_t front = strlen(ASIDE);
-
-        if (in->target_len - 1 > NAME_MAX)
-                return errmsg_set(e, EXIT_USAGE, "%s %.200s: in another folder its place is too long",
-                                  what, in->text);
-        snprintf(ret, MOUNT_DST_MAX + 1, "%s%.*s", ASIDE, in->target_len - 1, in->text + in->target + 1);
-        for (char *p = ret + front; *p; p++)
+bool cli_mount_aside(const char *front, const char *target, int len, char ret[MOUNT_DST_MAX + 1]) {
+        if (len - 1 > NAME_MAX)
+                return false;
+        snprintf(ret, MOUNT_DST_MAX + 1, "%s%.*s", front, len - 1, target + 1);
+        for (char *p = ret + strlen(front); *p; p++)
                 if (*p == '/')
                         *p = '+';
+        return true;
+}
+
+/* Where a folder that is meant for a place in another one is mounted. */
+static int aside(const struct cli_mount *in, const char *what, char ret[MOUNT_DST_MAX + 1],
+                 struct errmsg *e) {
+        if (!cli_mount_aside(ASIDE, in->text + in->target, in->target_len, ret))
+                return errmsg_set(e, EXIT_USAGE, "%s %.200s: in another folder its place is too long",
+                                  what, in->text);
         return 0;
 }
 
-/* A link of that name to that place: an empty folder makes room for it. 0, or -1 and errno. */
-static int link_to(int dir, const char *name, const char *to) {
+/* What is there is empty, and of the kind that the link leads to: such is left where a mount has been. */
+static int make_room(int dir, const char *name, bool folder) {
+        struct stat st;
+
+        if (folder)
+                return unlinkat(dir, name, AT_REMOVEDIR);
+        if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return -1;
+        if (!S_ISREG(st.st_mode) || st.st_size > 0) {
+                errno = EEXIST;
+                return -1;
+        }
+        return unlinkat(dir, name, 0);
+}
+
+/* A link of that name to that place, which is a folder's or a file's. 0, or -1 and errno. */
+static int link_to(int dir, const char *name, const char *to, bool folder) {
         char there[MOUNT_DST_MAX + 1];
         ssize_t n = readlinkat(dir, name, there, sizeof(there));
 
         if (n >= 0 && (size_t)n == strlen(to) && memcmp(there, to, (size_t)n) == 0)
                 return 0;
-        if (n < 0 && errno == EINVAL && unlinkat(dir, name, AT_REMOVEDIR) < 0)
+        if (n < 0 && errno == EINVAL && make_room(dir, name, folder) < 0)
                 return -1;
         return symlinkat(to, dir, name);
 }
 
-/*
- * A folder that is meant for a place in another one is mounted aside, and the other one has a link to it there, which
- * is made here with the caller's rights: the engine would go to that place as root, through a folder that others may
- * change under its feet, and so the broker refuses it. No link is followed on the way. 0, or an exit status and a line.
- */
-static int make_link(const struct cli_mounts *m, const struct cli_mount *in, const char *what,
-                     struct errmsg *e) {
-        const struct cli_mount *out = around(m, in);
-        char source[4096], rest[MOUNT_DST_MAX + 1], to[MOUNT_DST_MAX + 1], *next = rest, *name;
+/* The place that @in has in folder @out becomes a link to @to, made with the caller's rights. No link is followed on the
+ * way. 0, or an exit status and a line. */
+static int make_link(const struct cli_mount *out, const struct cli_mount *in, const char *to,
+                     bool folder, const char *what, struct errmsg *e) {
+        char source[4096], rest[MOUNT_DST_MAX + 1], *next = rest, *name;
         const char *below_out;
         _cleanup_fd_ int fd = -1;
-        int len = 0, r;
+        int len = 0;
 
-        if (!out)
-                return 0;
-        r = aside(in, what, to, e);
-        if (r != 0)
-                return r;
         below_out = rest_below(in, out, &len);
         snprintf(rest, sizeof(rest), "%.*s", len, below_out);
         snprintf(source, sizeof(source), "%.*s", out->source_len, out->text);
@@ -147,7 +157,7 @@ static int make_link(const struct cli_mounts *m, const struct cli_mount *in, con
         while ((name = strsep(&next, "/"))) {
                 int below = -1;
 
-                if (!next && link_to(fd, name, to) == 0)
+                if (!next && link_to(fd, name, to, folder) == 0)
                         return 0;
                 if (next && (mkdirat(fd, name, 0755) == 0 || errno == EEXIST))
                         below = openat(fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -158,6 +168,27 @@ static int make_link(const struct cli_mounts *m, const struct cli_mount *in, con
                 fd = below;
         }
         return 0;
+}
+
+/*
+ * A folder that is meant for a place in another one is mounted aside, and the other one has a link to it there: the engine
+ * would go to that place as root, through a folder that others may change under its feet, and so the broker refuses it.
+ */
+static int link_folder(const struct cli_mounts *m, const struct cli_mount *in, const char *what,
+                       struct errmsg *e) {
+        const struct cli_mount *out = around(m, in);
+        char to[MOUNT_DST_MAX + 1];
+        int r = out ? aside(in, what, to, e) : 0;
+
+        return out && r == 0 ? make_link(out, in, to, true, what, e) : r;
+}
+
+int cli_mounts_link(const struct cli_mounts *m, const char *target, const char *to, const char *what,
+                    struct errmsg *e) {
+        const struct cli_mount in = { .text = target, .target_len = (int)strlen(target) };
+        const struct cli_mount *out = around(m, &in);
+
+        return out ? make_link(out, &in, to, false, what, e) : 0;
 }
 
 static int send_mount(const struct cli_mounts *m, int i, const char *what, int sock, struct errmsg *e) {
@@ -192,7 +223,7 @@ int cli_mounts_open(const struct cli_mounts *m, const char *what, int *ret_fd, s
         ours = pair[0];
         theirs = pair[1];
         for (int i = 0; i < m->n && r == 0; i++)
-                r = make_link(m, &m->of[i], what, e);
+                r = link_folder(m, &m->of[i], what, e);
         for (int i = 0; i < m->n && r == 0; i++)
                 r = send_mount(m, i, what, ours, e);
         if (r == 0)

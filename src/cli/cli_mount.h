@@ -26,3 +26,13 @@ int cli_mounts_add(struct cli_mounts *m, const char *what, const char *text, str
 /* Opens them all and writes them to a socket pair. Returns 0 and the end that is for the broker, which is the
  * caller's now, or an exit status and a line in *e. */
 int cli_mounts_open(const struct cli_mounts *m, const char *what, int *ret_fd, struct errmsg *e);
+
+/* Makes @target, an absolute path in the sandbox below one of the folders, a link to @to there, with the caller's rights;
+ * an empty file of that name makes room. The folders before it are made. 0, also where it lies in none of them, or an exit
+ * status and a line in *e that begins with @what. */
+int cli_mounts_link(const struct cli_mounts *m, const char *target, const char *to, const char *what,
+                    struct errmsg *e);
+
+/* Where it goes that is meant for @target, an absolute path of @len bytes, in another folder: behind @front, which ends
+ * with a slash, by the name of that place, as sessions may share the other folder. False: that name is too long. */
+bool cli_mount_aside(const char *front, const char *target, int len, char ret[MOUNT_DST_MAX + 1]);

@@ -27,7 +27,7 @@ profiles:
     reuse: replace
     home: /root
     workdir: /workspace
-    tmpfs: { "/tmp": 32m, "/workspace": 32m, "/root": 16m, "/home/sandbox": 0 }
+    tmpfs: { "/tmp": 32m, "/workspace": 32m, "/root": 16m, "/.hermes-files": 4m, "/home/sandbox": 0 }
     shm_size: 16m
     session_ttl_max: 30d
     limits: { command_bytes: 2m, timeout: 0, timeout_max: 0 }
@@ -354,8 +354,8 @@ WARNING: --mount $place/known: a file is copied as it is now, not mounted" "$ERR
 	refused "--volume $place/known:/tmp/x: refused: it is a file, and only folders can be written through: with :ro" \
 		-v "$place/known:/tmp/x"
 	refused "--volume $place/closed: cannot be read: Permission denied" -v "$place/closed:/tmp/x:ro"
-	refused "--volume $place/known: refused: a file is copied, and at /data/x it would be written into the folder $place" \
-		-v "$place/known:/data/x:ro" -v "$place:/data"
+	refused "--volume $place/known: refused: a file is copied, and at /.hermes-files/x it would be written into the folder $place: give profile" \
+		-v "$place/known:/.hermes-files/x:ro" -v "$place:/.hermes-files"
 	for at in /opt/ca/one.pem /etc/passwd; do
 		ends 125 run -d --name copied -v "$place/known:$at:ro" "$HST_IMAGE"
 		expect_eq "2 ()" "$(wc -l <"$HST_DIR/err") ($OUT)"
@@ -368,6 +368,33 @@ WARNING: --mount $place/known: a file is copied as it is now, not mounted" "$ERR
 	rm "$place/known" "$place/closed"
 }
 it_case "single files are copied, or refused by name" copied
+
+# As with container_persistent: true, where /root is a folder of this machine.
+linked() {
+	local key made place=$FILES/mine home=$FILES/mine/home at=/root/.hermes/credentials/key to=/.hermes-files/root+.hermes+credentials+key
+	mkdir -p "$home/.hermes/credentials" && echo first >"$place/key" && : >"$home/.hermes/credentials/key"
+	chown -R "$CALLER:$CALLER" "$home" "$place/key"
+	opens -d --name linked -v "$home:/root" -v "$place/key:$at:ro" "$HST_IMAGE"
+	expect_match "key: a file is copied as it is now, not mounted; a link in the folder leads to it" "$ERR"
+	echo second >"$place/key"
+	opens -d --name again -v "$home:/root" -v "$place/key:$at:ro" "$HST_IMAGE"
+	ends 0 exec linked cat "$at"
+	expect_eq first "$OUT"
+	ends 0 exec again cat "$at"
+	expect_eq second "$OUT"
+	expect_eq "$to $CALLER" "$(readlink "$home/.hermes/credentials/key") $(stat -c %U "$home/.hermes/credentials/key")"
+	ends 0 rm -f linked again
+	# What is there and is somebody's stays.
+	key=$home/.hermes/credentials/key
+	for made in 'echo mine >' 'ln -s nowhere '; do
+		rm "$key" && eval "$made\$key"
+		ends 125 run -d -v "$home:/root" -v "$place/key:$at:ro" "$HST_IMAGE"
+		expect_eq "docker: --volume $at: no place for it in $home: key: File exists" "$(sed -n 2p "$HST_DIR/err")"
+	done
+	expect_eq nowhere "$(readlink "$key")"
+	rm -r "$home" "$place/key"
+}
+it_case "a file for a place in a host folder is copied aside, and a link leads to it" linked
 
 templates() {
 	opens -d --name tt --label 'k=v w' --label x "$HST_IMAGE"

@@ -240,7 +240,7 @@ static int remove_file(void **state) {
 
 /* SRC and what stands behind it, good until the fourth call from here. */
 static char *of_file(const char *before, const char *behind) {
-        static char word[4][256];
+        static char word[4][512];
         static unsigned n;
 
         n = (n + 1) % 4;
@@ -283,6 +283,8 @@ static void files_are_told_from_folders(void **state) {
 }
 
 static void no_file_goes_into_a_folder_of_the_host(void **state) {
+        struct image_info with_run = profile;
+        char place[512] = ":/data/";
         struct open_request q;
         const char *flag;
 
@@ -295,6 +297,25 @@ static void no_file_goes_into_a_folder_of_the_host(void **state) {
         assert_int_equal(
                 PARSE(W("-v"), of_file("", ":/data2:ro"), W("-v"), W("/srv:/data"), W("debian:12")), 0);
         assert_int_equal(run_judge(&r, &profile, &q, &flag, &e), 0);
+        assert_string_equal(r.files[0].at, "/data2");
+        /* With a place for it it goes there. */
+        with_run.tmpfs[with_run.n_tmpfs++].path = "/.hermes-files";
+        assert_int_equal(
+                PARSE(W("-v"), of_file("", ":/data/in/x:ro"), W("-v"), W("/srv:/data"), W("debian:12")),
+                0);
+        assert_int_equal(run_judge(&r, &with_run, &q, &flag, &e), 0);
+        assert_string_equal(r.files[0].dst, "/data/in/x");
+        assert_string_equal(r.files[0].at, "/.hermes-files/data+in+x");
+        assert_int_equal(PARSE(W("-v"), of_file("", ":/.hermes-files/x:ro"), W("-v"),
+                               W("/srv:/.hermes-files"), W("debian:12")),
+                         0);
+        assert_int_equal(run_judge(&r, &with_run, &q, &flag, &e), -EPERM);
+        memset(place + 7, 'x', 251);
+        strcpy(place + 258, ":ro");
+        assert_int_equal(PARSE(W("-v"), of_file("", place), W("-v"), W("/srv:/data"), W("debian:12")),
+                         0);
+        assert_int_equal(run_judge(&r, &with_run, &q, &flag, &e), -EINVAL);
+        assert_non_null(strstr(e.text, "too long"));
 }
 
 static void put_with_the_tool(int fd, char *folder) {

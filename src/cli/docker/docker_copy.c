@@ -100,7 +100,7 @@ static int read_file(struct run_file *f) {
         if (fd < 0)
                 return -errno;
         to = open_memory();
-        r = to < 0 ? to : make_stream(fd, f->dst, to);
+        r = to < 0 ? to : make_stream(fd, f->at, to);
         if (r == 0)
                 f->fd = take_fd(&to);
         return r;
@@ -155,11 +155,21 @@ static int not_copied(const struct docker *d, const struct run_file *f, const st
                 cli_error(
                         "--%s %.200s: cannot be copied to %.300s: %s: a place below tmpfs, or read_only: "
                         "false, of profile \"%.64s\" can be written to",
-                        f->flag->f.name, f->src, f->dst, s->line, d->profile);
+                        f->flag->f.name, f->src, f->at, s->line, d->profile);
         else
                 cli_error("--%s %.200s: cannot be copied to %.300s: %.400s", f->flag->f.name, f->src,
-                          f->dst, why[0] ? why : "its end is not known");
+                          f->at, why[0] ? why : "its end is not known");
         return DOCKER_USAGE;
+}
+
+int run_files_link(const struct run_words *r, struct errmsg *e) {
+        int code = 0;
+
+        for (int i = 0; i < r->n_files && code == 0; i++)
+                if (r->files[i].at != r->files[i].dst)
+                        code = cli_mounts_link(&r->mounts, r->files[i].dst, r->files[i].at, "--volume",
+                                               e);
+        return code;
 }
 
 int run_file_put(const struct docker *d, const struct run_file *f, const char *session) {

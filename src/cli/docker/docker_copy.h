@@ -8,6 +8,10 @@
  * be read, is no regular file any more, or is larger than RUN_FILE_BYTES_MAX. */
 int run_files_read(struct run_words *r, struct errmsg *e);
 
+/* Makes the links to those that are not copied to their own place, with the caller's rights. 0, or an exit status and a
+ * line in *e. */
+int run_files_link(const struct run_words *r, struct errmsg *e);
+
 /* Puts one that was read into @session, as the session's user, the folders before it made where they are not there.
  * Once in a process, whose stdin it takes. Returns 0, or DOCKER_USAGE after a line. */
 int run_file_put(const struct docker *d, const struct run_file *f, const char *session);

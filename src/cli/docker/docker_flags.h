@@ -48,7 +48,8 @@ const char *run_flag_decision(const struct run_flag *f);
 struct run_file {
         const struct run_flag *flag;
         const char *src, *dst;
-        int fd; /* what was read of it, by run_files_read(); else -1 */
+        const char *at; /* where it is copied to: dst, or what a link at dst leads to */
+        int fd;         /* what was read of it, by run_files_read(); else -1 */
 };
 
 /* What the words of a run say. All strings are the words' own, or literals. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -54,26 +55,60 @@ static int judge_tmpfs(const struct run_words *r, const struct image_info *p, st
         return 0;
 }
 
-/* What is copied to below a folder of this machine would be written there. */
-static int judge_files(const struct run_words *r, const char **ret_flag, struct errmsg *e) {
+/* For copies of files that are meant for a place in a folder of this machine. Here nobody but root makes such a place, so
+ * that a link to it, which stays in that folder, never leads to another's file. */
+#define ASIDE_TMPFS "/.hermes-files"
+#define ASIDE ASIDE_TMPFS "/"
+
+static const struct cli_mount *mount_around(const struct run_words *r, const char *path) {
         char target[MOUNT_DST_MAX + 1];
 
-        for (int i = 0; i < r->n_files; i++)
-                for (int k = 0; k < r->mounts.n; k++) {
-                        const struct run_file *f = &r->files[i];
-                        const struct cli_mount *m = &r->mounts.of[k];
+        for (int i = 0; i < r->mounts.n; i++) {
+                const struct cli_mount *m = &r->mounts.of[i];
 
-                        snprintf(target, sizeof(target), "%.*s", m->target_len, m->text + m->target);
-                        if (!mount_path_below(f->dst, target))
-                                continue;
-                        *ret_flag = "--volume";
+                snprintf(target, sizeof(target), "%.*s", m->target_len, m->text + m->target);
+                if (mount_path_below(path, target))
+                        return m;
+        }
+        return NULL;
+}
+
+static bool has_aside(const struct run_words *r, const struct image_info *p) {
+        for (int k = 0; k < p->n_tmpfs; k++)
+                if (strcmp(p->tmpfs[k].path, ASIDE_TMPFS) == 0)
+                        return !mount_around(r, ASIDE);
+        return false;
+}
+
+/* What is copied to below a folder of this machine would be written there: a link is, and leads to the copy. */
+static int judge_files(struct run_words *r, const struct image_info *p, const char **ret_flag,
+                       struct errmsg *e) {
+        char at[MOUNT_DST_MAX + 1];
+
+        for (int i = 0; i < r->n_files; i++) {
+                struct run_file *f = &r->files[i];
+                const struct cli_mount *m = mount_around(r, f->dst);
+
+                if (!m)
+                        continue;
+                *ret_flag = "--volume";
+                if (!has_aside(r, p))
                         return errmsg_set(
                                 e, -EPERM,
                                 "--%s %.120s: refused: a file is copied, and at %.120s it would be "
-                                "written into the folder %.*s: put it there yourself",
+                                "written into the folder %.*s: give profile \"%.64s\" a tmpfs at " ASIDE_TMPFS
+                                ", %s, or put the file there yourself",
                                 f->flag->f.name, f->src, f->dst,
-                                m->source_len > 120 ? 120 : m->source_len, m->text);
-                }
+                                m->source_len > 120 ? 120 : m->source_len, m->text, p->profile, drop_in);
+                if (!cli_mount_aside(ASIDE, f->dst, (int)strlen(f->dst), at))
+                        return errmsg_set(e, -EINVAL,
+                                          "--%s %.120s: in another folder its place is too long",
+                                          f->flag->f.name, f->src);
+                /* For as long as the program runs. */
+                f->at = strdup(at);
+                if (!f->at)
+                        abort();
+        }
         return 0;
 }
 
@@ -126,13 +161,13 @@ static void judge_user(const struct run_words *r, const struct image_info *p, st
         n->gid = gid;
 }
 
-int run_judge(const struct run_words *r, const struct image_info *p, struct open_request *ret,
+int run_judge(struct run_words *r, const struct image_info *p, struct open_request *ret,
               const char **ret_flag, struct errmsg *e) {
         struct open_request q = { .form = ANSWER_RECORDS };
         int code = judge_rights(r, p, ret_flag, e);
 
         if (code == 0)
-                code = judge_files(r, ret_flag, e);
+                code = judge_files(r, p, ret_flag, e);
         if (code == 0)
                 code = judge_tmpfs(r, p, &q.narrow, ret_flag, e);
         if (code < 0)
@@ -221,8 +256,9 @@ static int warn_rights(const struct run_words *r, const struct image_info *p) {
 
 static int warn_files(const struct run_words *r) {
         for (int i = 0; i < r->n_files; i++)
-                cli_line("WARNING: --%s %.200s: a file is copied as it is now, not mounted",
-                         r->files[i].flag->f.name, r->files[i].src);
+                cli_line("WARNING: --%s %.200s: a file is copied as it is now, not mounted%s",
+                         r->files[i].flag->f.name, r->files[i].src,
+                         r->files[i].at == r->files[i].dst ? "" : "; a link in the folder leads to it");
         return r->n_files;
 }
 

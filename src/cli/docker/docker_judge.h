@@ -8,7 +8,7 @@
  * Nothing is narrowed that the profile has so already. Returns 0; or -EPERM, or -EACCES: the manager shall record it,
  * with the flag's name in *ret_flag and a line in *e that names the key which would allow it.
  */
-int run_judge(const struct run_words *r, const struct image_info *p, struct open_request *ret,
+int run_judge(struct run_words *r, const struct image_info *p, struct open_request *ret,
               const char **ret_flag, struct errmsg *e);
 
 /* Says on stderr what is asked for and not given: one line for each flag. Returns how many. */

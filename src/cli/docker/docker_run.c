@@ -71,7 +71,8 @@ static int open_session(const struct docker *d, const struct run_words *r, struc
         _cleanup_fd_ int fd = -1;
         struct errmsg e;
 
-        if (r->mounts.n > 0 && cli_mounts_open(&r->mounts, "--volume", &fd, &e) != 0) {
+        if (r->mounts.n > 0 &&
+            (cli_mounts_open(&r->mounts, "--volume", &fd, &e) != 0 || run_files_link(r, &e) != 0)) {
                 memset(a, 0, sizeof(*a));
                 return refuse(e.text);
         }

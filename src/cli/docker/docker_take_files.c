@@ -42,6 +42,7 @@ static int add_file(struct run_words *r, const struct run_flag *f, const char *v
         file.dst = strdup(dst);
         if (!file.src || !file.dst)
                 abort();
+        file.at = file.dst;
         r->files[r->n_files++] = file;
         return 0;
 }

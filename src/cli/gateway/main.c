@@ -24,11 +24,11 @@ static const struct cli_opt opts[] = {
         { .name = "" },
 };
 
-static const char help[] =
-        "usage: " NAME " [--keys FILE] [--socket PATH]\n"
-        "       " NAME " -c '" LIBEXEC "/" NAME " [--keys FILE] [--socket PATH]'\n"
-        "\n"
-        "Run by sshd as the ForceCommand and the shell of the ssh gateway: " NAME "(8).\n";
+static const char help[] = "usage: " NAME " [--keys FILE] [--socket PATH]\n"
+                           "       " NAME " -c '" LIBEXEC "/" NAME " [--keys FILE] [--socket PATH]'\n"
+                           "\n"
+                           "Run by sshd as the ForceCommand and the shell of the ssh gateway: " NAME
+                           "(8).\n";
 
 /* The words of @command, which are what blanks part, in @ret, with room for WORDS_MAX and a NULL; they replace @command.
  * Returns how many, or 0: it does not run this program. */
@@ -67,8 +67,9 @@ int main(int argc, char **argv) {
                 argc = forced_words(argv[2], words);
                 argv = words;
                 if (argc == 0) {
-                        cli_error("this account runs commands in sandboxes alone: sshd_config has to have the "
-                                  "ForceCommand of " NAME "(8)");
+                        cli_error(
+                                "this account runs commands in sandboxes alone: sshd_config has to have the "
+                                "ForceCommand of " NAME "(8)");
                         return EXIT_NOT_ALLOWED;
                 }
         }
@@ -81,8 +82,7 @@ int main(int argc, char **argv) {
                 else
                         g.cli.socket = value;
         if (id != CLI_OPTS_END || o.next < argc) {
-                cli_error("%s: see " NAME "(8)",
-                          id == CLI_OPTS_END ? "unexpected argument" : e.text);
+                cli_error("%s: see " NAME "(8)", id == CLI_OPTS_END ? "unexpected argument" : e.text);
                 return EXIT_USAGE;
         }
         return gateway_run(&g, environ);
