@@ -12,10 +12,6 @@
 
 /* What is read at once, from any connection. */
 #define CONN_READ (4 * FRAME_MAX)
-/* A peer that lets more than this wait does not play by the credit it was given: both windows of a
- * command in frames of one byte each stay below it. */
-#define CONN_OUT_MAX (8u << 20)
-
 /* The loop is single-threaded and no handler reads another connection: one buffer serves all. */
 static uint8_t scratch[CONN_READ];
 
@@ -161,6 +157,7 @@ int conn_init(struct conn *c, sd_event *event, int fd, enum frame_from peer,
                             .peer = peer,
                             .events = EPOLLIN,
                             .passed = -1,
+                            .out_max = CONN_OUT_MAX,
                             .on_frame = on_frame,
                             .on_end = on_end,
                             .userdata = userdata };
@@ -227,7 +224,7 @@ static bool grow_last(struct conn *c, uint8_t type, uint8_t flags, uint32_t chan
 /* @len bytes have joined the end of the queue. */
 static void joined(struct conn *c, size_t len) {
         c->out_len += len;
-        if (c->out_len > CONN_OUT_MAX && !c->overrun) {
+        if (c->out_len > c->out_max && !c->overrun) {
                 c->overrun = true;
                 shutdown(c->fd, SHUT_RDWR); /* the loop sees it and calls on_end */
         }

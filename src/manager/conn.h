@@ -13,6 +13,10 @@
 
 #include "common/frame.h"
 
+/* A peer that lets more than this wait does not play by the credit it was given: both windows of a
+ * command in frames of one byte each stay below it. */
+#define CONN_OUT_MAX (8u << 20)
+
 struct conn {
         int fd;
         sd_event_source *source;
@@ -30,6 +34,7 @@ struct conn {
 
         uint8_t *out;
         size_t out_start, out_len, out_cap;
+        size_t out_max;    /* the queue's bound: CONN_OUT_MAX, but where the owner has set another */
         size_t last_frame; /* offset in @out of the last queued frame's header, if it can still grow */
         bool last_grows;
 

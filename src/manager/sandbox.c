@@ -19,6 +19,9 @@
 
 /* Between a command's result and the removal of its sandbox. */
 #define RETIRE_US 5000
+/* What may wait for an agent: all commands of a session may have a whole window of input under way, to one that has much
+ * to do. */
+#define SANDBOX_OUT_MAX (SESSION_EXECS_MAX * (size_t)FRAME_CREDIT + CONN_OUT_MAX)
 
 static const bool moves[SANDBOX_STATES][SANDBOX_STATES] = {
         [SANDBOX_STARTING] = { [SANDBOX_WARM] = true, [SANDBOX_GONE] = true },
@@ -235,6 +238,8 @@ static void on_end(void *userdata, int r) {
                 sandbox_discard(sb, NULL);
         else if (r == -EPROTO)
                 sandbox_discard(sb, "its agent broke the protocol");
+        else if (r == -ENOBUFS)
+                sandbox_discard(sb, "its agent does not read what it is sent");
         else
                 sandbox_discard(sb, "its agent has gone");
         /* The next one would do the same: there is a pause, and those who wait are told. */
@@ -262,6 +267,7 @@ static int on_listen(sd_event_source *s, int fd, uint32_t revents, void *userdat
         if (conn_init(&sb->conn, sb->pool->m->event, take_fd(&peer), FRAME_FROM_AGENT, on_frame, on_end,
                       sb) < 0)
                 return 0;
+        sb->conn.out_max = SANDBOX_OUT_MAX;
         sb->connected = true;
         sb->listen_source = sd_event_source_disable_unref(sb->listen_source);
         sb->listen_fd = close_fd(sb->listen_fd);

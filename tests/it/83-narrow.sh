@@ -107,7 +107,7 @@ refusals() {
 	wait_for 30 it_warm 1 hermes || fail "no sandbox of profile hermes"
 	refused 125 '--tmpfs /etc: profile "hermes" has none there' --profile hermes --tmpfs /etc=1m
 	refused 125 '--memory 8m: the smallest memory_limit is 16m' --profile hermes --memory 8m
-	refused 125 '--memory 16m: less than 16m and 64k for each of the 7 places' --profile hermes --memory 16m
+	refused 125 '--memory 16m: less than 16m and 64k for each of the 8 places' --profile hermes --memory 16m
 	refused 77 'profile "default" may not run as 0:0' --user 0:0
 	refused 77 'profile "hermes" may not run as 0:8' --profile hermes --user 0:8
 }
