@@ -310,6 +310,10 @@ static void no_file_goes_into_a_folder_of_the_host(void **state) {
                                W("/srv:/.hermes-files"), W("debian:12")),
                          0);
         assert_int_equal(run_judge(&r, &with_run, &q, &flag, &e), -EPERM);
+        assert_int_equal(
+                PARSE(W("-v"), of_file("", ":/data:ro"), W("-v"), W("/srv:/data"), W("debian:12")), 0);
+        assert_int_equal(run_judge(&r, &with_run, &q, &flag, &e), -EINVAL);
+        assert_non_null(strstr(e.text, "duplicate mount point: /data"));
         memset(place + 7, 'x', 251);
         strcpy(place + 258, ":ro");
         assert_int_equal(PARSE(W("-v"), of_file("", place), W("-v"), W("/srv:/data"), W("debian:12")),

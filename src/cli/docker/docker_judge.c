@@ -92,6 +92,9 @@ static int judge_files(struct run_words *r, const struct image_info *p, const ch
                 if (!m)
                         continue;
                 *ret_flag = "--volume";
+                if (strlen(f->dst) == (size_t)m->target_len)
+                        return errmsg_set(e, -EINVAL, "--%s: duplicate mount point: %.200s",
+                                          f->flag->f.name, f->dst);
                 if (!has_aside(r, p))
                         return errmsg_set(
                                 e, -EPERM,
