@@ -132,8 +132,11 @@ static int on_io(sd_event_source *s, int fd, uint32_t revents, void *userdata) {
         (void)fd;
         if (c->overrun)
                 r = -ENOBUFS;
-        if (r == 0 && revents & EPOLLOUT)
+        if (r == 0 && revents & EPOLLOUT) {
                 r = send_queue(c);
+                if (r == 0 && c->on_sent)
+                        c->on_sent(c->userdata);
+        }
         if (r == 0 && revents & EPOLLIN && !c->paused)
                 r = receive(c);
         /* While it is paused nothing is read, and the end shows only here. */

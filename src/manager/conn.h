@@ -44,6 +44,8 @@ struct conn {
         /* The end: 0 or -ECONNRESET: the peer went away; -EPROTO: it broke the protocol; -ENOBUFS: it
          * does not read. The owner frees the connection here. */
         void (*on_end)(void *userdata, int r);
+        /* The loop has sent on of what was queued. May be NULL; may not end the connection. */
+        void (*on_sent)(void *userdata);
         void *userdata;
 };
 

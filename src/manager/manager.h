@@ -312,6 +312,8 @@ struct sandbox {
 bool sandbox_fit(const struct sandbox *sb, uint64_t now);
 /* A command of @x begins in it; it will be scrubbed after that where @returns. */
 void sandbox_begin(struct sandbox *sb, struct exec *x, bool returns);
+/* Does its agent keep up, so that a command may be sent to it? Else session_exec_pending() is called when it does. */
+bool sandbox_takes_command(const struct sandbox *sb);
 /* A created container, made from @image, leased to @s from the beginning where that is not NULL: takes over @listen_fd, waits for
  * the agent. NULL when out of descriptors. */
 struct sandbox *sandbox_new(struct pool *p, const char *id, const uint8_t recipe[CONFIG_RECIPE],

@@ -19,8 +19,9 @@
 
 /* Between a command's result and the removal of its sandbox. */
 #define RETIRE_US 5000
-/* What may wait for an agent: all commands of a session may have a whole window of input under way, to one that has much
- * to do. */
+/* While this much waits for an agent that has much to do, no command is sent to it: commands may be long (command_bytes). */
+#define SANDBOX_BUSY_BYTES (1u << 20)
+/* What may wait at all: one command beyond that, and of all that run in a session a whole window of input each. */
 #define SANDBOX_OUT_MAX (SESSION_EXECS_MAX * (size_t)FRAME_CREDIT + CONN_OUT_MAX)
 
 static const bool moves[SANDBOX_STATES][SANDBOX_STATES] = {
@@ -249,6 +250,17 @@ static void on_end(void *userdata, int r) {
                         "a sandbox started, but its agent did not greet as it must: see the engine's log");
 }
 
+static void on_sent(void *userdata) {
+        const struct sandbox *sb = userdata;
+
+        if (sb->session)
+                session_exec_pending(sb->session);
+}
+
+bool sandbox_takes_command(const struct sandbox *sb) {
+        return sb->conn.out_len < SANDBOX_BUSY_BYTES;
+}
+
 static int on_listen(sd_event_source *s, int fd, uint32_t revents, void *userdata) {
         struct sandbox *sb = userdata;
         struct ucred cred;
@@ -268,6 +280,7 @@ static int on_listen(sd_event_source *s, int fd, uint32_t revents, void *userdat
                       sb) < 0)
                 return 0;
         sb->conn.out_max = SANDBOX_OUT_MAX;
+        sb->conn.on_sent = on_sent;
         sb->connected = true;
         sb->listen_source = sd_event_source_disable_unref(sb->listen_source);
         sb->listen_fd = close_fd(sb->listen_fd);

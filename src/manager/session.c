@@ -228,17 +228,6 @@ static const char *put_down(struct session *s, const char **ret_reason) {
                "hermes-sandbox-pool, auditctl -s";
 }
 
-/* What waited for it begins. Each may end in here; none can end the session. */
-static void begin_pending(struct session *s) {
-        struct exec *x;
-
-        while ((x = TAILQ_FIRST(&s->pending))) {
-                session_exec_left(s, x);
-                session_exec(s, x);
-        }
-        s->pool_hit = true;
-}
-
 /* It has the sandbox with the id s->container, and is put down as open. False: that could not be done, and
  * s->fault_reason and s->fault say why. */
 static bool opened(struct session *s) {
@@ -255,7 +244,8 @@ static void tell_opened(struct session *s) {
         if (s->opener)
                 session_answer_opened(s, s->opener, s->opener_form);
         s->opener = NULL;
-        begin_pending(s);
+        session_exec_pending(s);
+        s->pool_hit = true;
 }
 
 void session_assign(struct session *s, struct sandbox *sb) {
@@ -299,7 +289,7 @@ int session_held(struct session *s, const struct held *h) {
                 session_stop_again(s);
         else
                 session_move(s, SESSION_OPEN);
-        begin_pending(s);
+        session_exec_pending(s);
         adopted(s->m);
         return 0;
 }

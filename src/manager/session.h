@@ -179,8 +179,10 @@ void sessions_check(struct manager *m, uint64_t now);
 /* Lets go of all at the end, without a word to anybody. */
 void sessions_free(struct manager *m);
 
-/* A command of it begins at once where it is open, else waits for it. Answers its client. */
+/* A command of it begins at once where it is open and its agent takes one, else waits for that. Answers its client. */
 void session_exec(struct session *s, struct exec *x);
+/* Those that have waited begin, as many as can, or are refused. Each may end in here; none can end the session. */
+void session_exec_pending(struct session *s);
 /* Does that command run in it? */
 bool session_has(const struct session *s, const char *exec_id);
 /* Is one of its commands (exec.h)? */

@@ -4,26 +4,16 @@
 #include "manager/exec.h"
 #include "manager/session.h"
 
-void session_exec(struct session *s, struct exec *x) {
-        struct client *c = x->client;
+/* True: nothing that is asked of it can begin now, but what waits will. */
+static bool must_wait(const struct session *s) {
+        if (s->state == SESSION_OPEN)
+                return !sandbox_takes_command(s->sandbox);
+        return s->state == SESSION_OPENING || s->state == SESSION_ADOPTING;
+}
 
-        x->session = s;
-        x->audit.session = s->name;
+static void begin(struct session *s, struct exec *x) {
         if (s->state == SESSION_STOPPING || s->state == SESSION_STOPPED) {
                 exec_refuse(x, "stopped", "the session is stopped: hermes-sandbox session start");
-                return;
-        }
-        if (s->state != SESSION_OPEN) {
-                if (queue_over_quota(s->pool, x->audit.caller.uid)) {
-                        exec_refuse(x, "quota",
-                                    "you have as many requests waiting as limits.queued allows");
-                        return;
-                }
-                conn_pause(&c->conn, true);
-                TAILQ_INSERT_TAIL(&s->pending, x, pending);
-                x->is_pending = true;
-                x->waiter.queued_ms = now_ms();
-                s->m->n_waiting++;
                 return;
         }
         if (!s->pool->profile) {
@@ -37,6 +27,33 @@ void session_exec(struct session *s, struct exec *x) {
         }
         x->pool_hit = x->audit.pool_hit = s->pool_hit;
         exec_assign(x, s->sandbox);
+}
+
+void session_exec(struct session *s, struct exec *x) {
+        x->session = s;
+        x->audit.session = s->name;
+        if (!must_wait(s) && TAILQ_EMPTY(&s->pending)) {
+                begin(s, x);
+                return;
+        }
+        if (queue_over_quota(s->pool, x->audit.caller.uid)) {
+                exec_refuse(x, "quota", "you have as many requests waiting as limits.queued allows");
+                return;
+        }
+        conn_pause(&x->client->conn, true);
+        TAILQ_INSERT_TAIL(&s->pending, x, pending);
+        x->is_pending = true;
+        x->waiter.queued_ms = now_ms();
+        s->m->n_waiting++;
+}
+
+void session_exec_pending(struct session *s) {
+        struct exec *x;
+
+        while (!must_wait(s) && (x = TAILQ_FIRST(&s->pending))) {
+                session_exec_left(s, x);
+                begin(s, x);
+        }
 }
 
 void session_exec_left(struct session *s, struct exec *x) {
@@ -94,7 +111,7 @@ void session_exec_ended(struct session *s, struct exec *x) {
 void session_refuse_late(struct session *s, uint64_t now) {
         struct exec *x;
 
-        while (s->state == SESSION_ADOPTING && (x = TAILQ_FIRST(&s->pending)) && s->pool->profile &&
+        while (s->state != SESSION_OPENING && (x = TAILQ_FIRST(&s->pending)) && s->pool->profile &&
                now - x->waiter.queued_ms >= s->pool->profile->queue_timeout_ms)
                 exec_refuse(x, "queue_timeout",
                             "the session's sandbox has not answered within queue_timeout: try again");

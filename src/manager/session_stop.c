@@ -108,6 +108,7 @@ void session_stop(struct session *s, struct client *c, uint64_t grace_ms) {
                 s->stopper = peer_caller(&c->peer);
                 s->stop_asked = true;
                 session_move(s, SESSION_STOPPING);
+                session_exec_pending(s);
         }
         wait_for(s, c, false);
         halt(s, grace_of(s, grace_ms));

@@ -60,10 +60,11 @@ static inline void rig_check_session(struct rig *r, struct session *s) {
                 }
         check(running == s->n_running && attached == s->n_attached && left == s->n_left);
         TAILQ_FOREACH(x, &s->pending, pending) {
-                check(s->state != SESSION_OPEN && x->is_pending && x->session == s);
+                check(x->is_pending && x->session == s);
                 pending++;
         }
-        check(pending == 0 || s->state == SESSION_OPENING || s->state == SESSION_ADOPTING);
+        check(pending == 0 || s->state == SESSION_OPENING || s->state == SESSION_ADOPTING ||
+              (s->state == SESSION_OPEN && !sandbox_takes_command(s->sandbox)));
         TAILQ_FOREACH(e, &s->ended, link)
         ended++;
         check(ended == s->n_ended && ended <= SESSION_ENDED_MAX);

@@ -18,6 +18,9 @@ profiles:
     size: 1
     limits:
       command_bytes: 16k
+  crowd:
+    size: 1
+    memory_limit: 1g
 END
 it_start
 
@@ -100,3 +103,20 @@ quoted() {
 	expect_match 'Syntax error' "$(cat "$HST_DIR/err")"
 }
 it_case "a long script behaves as a short one: here-documents, syntax errors" quoted
+
+# An agent takes them in one after another: none is lost for that, and the session not.
+at_once() {
+	local i pids=()
+	script 2000000 >"$HST_DIR/script"
+	chmod 0644 "$HST_DIR/script"
+	hs session open --profile crowd crowd >/dev/null
+	hs exec --session crowd 'echo kept >/tmp/kept'
+	for i in $(seq 64); do
+		hs exec --session crowd --script "$HST_DIR/script" >"$HST_DIR/crowd.$i" 2>&1 &
+		pids+=($!)
+	done
+	for i in "${pids[@]}"; do expect_rc 42 wait "$i"; done
+	expect_eq "64 sh $(grep -c '^n=\$((' "$HST_DIR/script")" "$(cat "$HST_DIR"/crowd.* | sort | uniq -c | xargs)"
+	expect_eq kept "$(hs exec --session crowd 'cat /tmp/kept')"
+}
+it_case "case 14: 64 commands of 2 MB at once in a session" at_once

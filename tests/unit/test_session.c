@@ -149,6 +149,64 @@ static void full(void **state) {
         s->n_running -= SESSION_EXECS_MAX;
 }
 
+/* So much waits for its agent that it takes no command. */
+static struct session *busy(const char *name) {
+        static const uint8_t bytes[FRAME_PAYLOAD_MAX];
+        struct session *s;
+
+        open_session(ALICE, name);
+        s = session_find(&r->m, name);
+        while (sandbox_takes_command(s->sandbox))
+                conn_queue(&s->sandbox->conn, FRAME_STDIN, 0, UINT32_MAX, bytes, sizeof(bytes));
+        return s;
+}
+
+static void agent_busy(void **state) {
+        struct session *s = busy("a");
+        unsigned orders = r->agents[0].got[FRAME_EXEC];
+
+        (void)state;
+        assert_int_equal(
+                exec_in(1, ALICE, "a", (struct exec_request){ .detach = true })->got[FRAME_STARTED], 0);
+        assert_int_equal(
+                exec_in(2, ALICE, "a", (struct exec_request){ .detach = true })->got[FRAME_STARTED], 0);
+        assert_false(r->clients[1].final || r->clients[2].final);
+        assert_int_equal(r->m.n_waiting, 2);
+        conn_flush(&s->sandbox->conn);
+        for (int i = 0; i < 50; i++)
+                settle();
+        assert_int_equal(r->agents[0].got[FRAME_EXEC], orders + 2);
+        assert_int_equal(r->clients[1].got[FRAME_STARTED], 1);
+        assert_int_equal(r->clients[2].got[FRAME_STARTED], 1);
+        assert_int_equal(r->m.n_waiting, 0);
+}
+
+/* What waits for it leaves with its caller, and is refused where the session is stopped. */
+static void agent_busy_meanwhile(void **state) {
+        (void)state;
+        busy("a");
+        exec_in(1, ALICE, "a", (struct exec_request){ 0 });
+        assert_int_equal(r->m.n_waiting, 1);
+        rig_client(r, 1, 0);
+        settle();
+        assert_int_equal(r->m.n_waiting, 0);
+        exec_in(1, ALICE, "a", (struct exec_request){ 0 });
+        ask(2, ALICE, (struct ask){ .op = ASK_SESSION_STOP, .name = "a" });
+        assert_says(&r->clients[1], 125, "the session is stopped");
+        assert_int_equal(r->m.n_waiting, 0);
+}
+
+static void agent_busy_too_long(void **state) {
+        struct session *s = busy("a");
+
+        (void)state;
+        exec_in(1, ALICE, "a", (struct exec_request){ 0 });
+        sessions_check(&r->m, now_ms() + s->pool->profile->queue_timeout_ms + 1);
+        settle();
+        assert_says(&r->clients[1], 125, "within queue_timeout");
+        assert_int_equal(r->m.n_waiting, 0);
+}
+
 static void by_a_command(void **state) {
         struct rig_end *c = exec_in(0, ALICE, "a", (struct exec_request){ .open = true });
         struct session *s = session_find(&r->m, "a");
@@ -375,6 +433,9 @@ int main(void) {
                 TEST(another_users),
                 TEST(quotas),
                 TEST(full),
+                TEST(agent_busy),
+                TEST(agent_busy_meanwhile),
+                TEST(agent_busy_too_long),
                 TEST(by_a_command),
                 TEST(idle),
                 TEST(not_put_down),
