@@ -102,13 +102,11 @@ static int open_socket(struct manager *m, struct errmsg *e) {
 
 /* --- time ---------------------------------------------------------------------------------------- */
 
-static int on_tick(sd_event_source *s, uint64_t usec, void *userdata) {
-        struct manager *m = userdata;
+/* What is late. */
+static void check_all(struct manager *m, uint64_t now) {
         struct sandbox *sb, *next;
-        uint64_t now = now_ms();
         struct pool *p;
 
-        (void)usec;
         clients_check(m, now);
         LIST_FOREACH(p, &m->pools, link) {
                 for (sb = TAILQ_FIRST(&p->sandboxes); sb; sb = next) {
@@ -119,6 +117,32 @@ static int on_tick(sd_event_source *s, uint64_t usec, void *userdata) {
         }
         image_check(m, now);
         sessions_check(m, now);
+}
+
+/* We have stood still: what seems late may wait in its socket. It is read before the next tick, and judged then. */
+static void pass_over(struct manager *m, uint64_t now) {
+        struct sandbox *sb;
+        struct pool *p;
+
+        log_line(LOG_P_WARNING,
+                 "nothing was done for %llu s: the disk, the kernel's audit or an account service did not answer, or this "
+                 "process was stopped",
+                 (unsigned long long)(now - m->ticked_ms) / 1000);
+        LIST_FOREACH(p, &m->pools, link)
+        TAILQ_FOREACH(sb, &p->sandboxes, link)
+        sandbox_unheard(sb, now);
+}
+
+static int on_tick(sd_event_source *s, uint64_t usec, void *userdata) {
+        struct manager *m = userdata;
+        uint64_t now = now_ms();
+
+        (void)usec;
+        if (m->ticked_ms && now - m->ticked_ms > STALL_MS)
+                pass_over(m, now);
+        else
+                check_all(m, now);
+        m->ticked_ms = now;
         if (m->n_adopting > 0 && m->broker.welcomed && m->broker.state == ENGINE_UP)
                 adopt_ask(m);
         rate_check(m->rate, now_us());

@@ -64,6 +64,8 @@
 #define ACCEPT_PACE_US 100000
 #define PING_MS 5000
 #define PING_LOST_MS 15000
+/* After so long without a tick the manager itself was not there to hear. */
+#define STALL_MS 4000
 /* The agent bounds its scrub (SCRUB_MAX_US in agent.h); this is for one that does not. */
 #define SCRUB_LOST_MS 10000
 /* And so does it each command, and its end when it is told to: likewise. */
@@ -100,6 +102,7 @@ struct manager {
         bool own_socket;   /* made here, not passed by systemd */
         bool accept_paced; /* the last caller could not be taken */
         sd_event_source *listen_source, *tick;
+        uint64_t ticked_ms;        /* when the last tick was */
         sd_event_source *announce; /* sends callers the frames that still wait: client_announce() */
         bool announcing;           /* it is armed */
         sd_event_source *retire;   /* throws away the sandboxes that are spent: sandbox_retire() */
@@ -295,7 +298,8 @@ struct sandbox {
         bool spent;     /* it has served, and goes at m->retire */
         bool can_scrub; /* its agent can prove it clean */
         bool returns;   /* the agent scrubs it after the command that runs */
-        uint64_t born_ms, pinged_ms, ponged_ms;
+        uint64_t born_ms, pinged_ms;
+        uint64_t alive_ms; /* when its agent last sent a frame, or took of what waits for it */
         uint64_t since_ms; /* when it came into its state */
         uint32_t uses;
         uid_t owner; /* whose commands it has served; of no meaning with no uses */
@@ -329,6 +333,8 @@ void sandbox_release(struct sandbox *sb);
 int sandbox_retire(sd_event_source *s, uint64_t usec, void *userdata);
 /* Regular check: handshake late, ping lost. */
 void sandbox_check(struct sandbox *sb, uint64_t now);
+/* Instead of that, where nobody has listened meanwhile: it has until the next. */
+void sandbox_unheard(struct sandbox *sb, uint64_t now);
 void sandbox_set_state(struct sandbox *sb, enum sandbox_state to);
 
 /* --- client.c ---------------------------------------------------------------------------------- */

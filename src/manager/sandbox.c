@@ -126,7 +126,7 @@ static int on_held(struct sandbox *sb, const struct frame *f) {
                 return -EPROTO;
         sb->pool->failures = 0;
         sb->pool->error[0] = '\0';
-        sb->ponged_ms = now_ms();
+        sb->alive_ms = now_ms();
         sb->ready = true;
         if (sb->session)
                 return session_held(sb->session, &h);
@@ -214,10 +214,9 @@ static int on_frame(void *userdata, const struct frame *f) {
 
         if (!sb->ready)
                 return sb->greeted ? on_held(sb, f) : on_hello(sb, f);
-        if (f->type == FRAME_PONG) {
-                sb->ponged_ms = now_ms();
+        sb->alive_ms = now_ms();
+        if (f->type == FRAME_PONG)
                 return 0;
-        }
         if (f->type == FRAME_SCRUBBED)
                 return on_scrubbed(sb, f);
         if (sb->session)
@@ -251,8 +250,9 @@ static void on_end(void *userdata, int r) {
 }
 
 static void on_sent(void *userdata) {
-        const struct sandbox *sb = userdata;
+        struct sandbox *sb = userdata;
 
+        sb->alive_ms = now_ms();
         if (sb->session)
                 session_exec_pending(sb->session);
 }
@@ -390,7 +390,7 @@ void sandbox_check(struct sandbox *sb, uint64_t now) {
                 sandbox_discard(sb, "its agent does not end a command");
                 return;
         }
-        if (now - sb->ponged_ms > PING_LOST_MS) {
+        if (now - sb->alive_ms > PING_LOST_MS) {
                 sandbox_discard(sb, "its agent does not answer");
                 return;
         }
@@ -398,4 +398,8 @@ void sandbox_check(struct sandbox *sb, uint64_t now) {
                 sb->pinged_ms = now;
                 conn_send(&sb->conn, FRAME_PING, 0, 0, nonce, sizeof(nonce));
         }
+}
+
+void sandbox_unheard(struct sandbox *sb, uint64_t now) {
+        sb->alive_ms = now;
 }

@@ -133,6 +133,26 @@ killed_while_opening() {
 }
 it_case "killed while ten sessions are being opened: who heard of his has it, and no sandbox is left over" killed_while_opening
 
+# Longer than an agent has to answer: a suspended machine, a disk or an audit queue that does not move.
+stood_still() {
+	local attached
+	at_work still
+	hs_begin attached exec --session still 'sleep 2; echo out; exit 5'
+	attached=$HS_PID
+	kill -STOP "$(it_pid sandboxd)"
+	sleep 20
+	kill -CONT "$(it_pid sandboxd)"
+	hs_end "$attached"
+	expect_eq "5 out" "$HS_RC $(cat "$HST_DIR/attached.out")"
+	sleep 3
+	unharmed still
+	grep -q 'nothing was done for 2[0-9] s: ' "$HST_DIR/sandboxd.log" || fail "the log says nothing of it"
+	close_session still
+	expect_settled 2
+	expect_recorded 0
+}
+it_case "it stands still for 20 s: no sandbox is taken for lost, and who waits gets his result" stood_still
+
 # Longer than the sandbox waits for a manager.
 away() {
 	local id
