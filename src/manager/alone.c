@@ -12,10 +12,15 @@
 #include "common/cleanup.h"
 #include "manager/session.h"
 
+/* Of the creations under way, so many for one user: he says how long one takes, and others wait. */
+#define MAKING_PER_UID (CREATING_MAX / 2)
+
 /* A creation under way. Its session may be given up meanwhile. */
 struct making {
+        LIST_ENTRY(making) link;
         struct pool *pool;
         struct session *session;
+        uid_t uid;
         uint8_t recipe[CONFIG_RECIPE];
 };
 
@@ -24,6 +29,7 @@ static void made(void *userdata, const struct engine_msg *m, int fd) {
         struct pool *p = k->pool;
         struct session *s = k->session;
 
+        LIST_REMOVE(k, link);
         p->n_alone--;
         p->m->n_creating--;
         pools_changed(p->m);
@@ -85,6 +91,8 @@ static bool begin(struct pool *p, struct session *s) {
                 return false;
         }
         s->mount_fd = close_fd(s->mount_fd);
+        k->uid = s->owner.uid;
+        LIST_INSERT_HEAD(&p->m->makings, k, link);
         s->making = k;
         queue_served(&s->waiter);
         p->n_alone++;
@@ -104,12 +112,21 @@ static bool make_room(struct pool *p, uid_t uid) {
         return false;
 }
 
+static bool at_bound(const struct manager *m, uid_t uid) {
+        const struct making *k;
+        unsigned n = 0;
+
+        LIST_FOREACH(k, &m->makings, link)
+        n += k->uid == uid;
+        return n >= MAKING_PER_UID;
+}
+
 bool alone_step(struct pool *p, struct session *s) {
         if (!supply_ready(p))
                 return false;
         if (supply_total(p) >= p->profile->max_sandboxes)
                 return make_room(p, s->owner.uid);
-        return p->m->n_creating < CREATING_MAX && begin(p, s);
+        return p->m->n_creating < CREATING_MAX && !at_bound(p->m, s->owner.uid) && begin(p, s);
 }
 
 void alone_give_up(struct session *s) {

@@ -124,10 +124,11 @@ static void pass_over(struct manager *m, uint64_t now) {
         struct sandbox *sb;
         struct pool *p;
 
-        log_line(LOG_P_WARNING,
-                 "nothing was done for %llu s: the disk, the kernel's audit or an account service did not answer, or this "
-                 "process was stopped",
-                 (unsigned long long)(now - m->ticked_ms) / 1000);
+        log_line(
+                LOG_P_WARNING,
+                "nothing was done for %llu s: the disk, the kernel's audit or an account service did not answer, or this "
+                "process was stopped",
+                (unsigned long long)(now - m->ticked_ms) / 1000);
         LIST_FOREACH(p, &m->pools, link)
         TAILQ_FOREACH(sb, &p->sandboxes, link)
         sandbox_unheard(sb, now);

@@ -111,6 +111,7 @@ struct manager {
         unsigned n_clients;
         LIST_HEAD(, client) clients;
         LIST_HEAD(, exec) execs;
+        LIST_HEAD(, making) makings; /* alone.c */
         LIST_HEAD(, pool) pools;
         LIST_HEAD(, image_job) image_jobs;
         TAILQ_HEAD(, session) sessions; /* in the order of their opening */

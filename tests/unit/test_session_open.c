@@ -218,9 +218,26 @@ static void narrowed(void **state) {
                     125, "/nowhere");
 }
 
+/* As many as are made for one user at once; another's is made beside them. */
+static void many_of_one_user(void **state) {
+        struct open_request q = { .narrow = { .pids_limit = 20 } };
+        struct config_profile *p = (struct config_profile *)pool_find(&r->m, "default")->profile;
+        unsigned n = 0;
+
+        (void)state;
+        p->limits.sessions = p->max_sandboxes = 20;
+        for (int i = 0; i < 6; i++)
+                open_as(1, ALICE, q); /* whoever asked before has gone */
+        open_as(2, BOB, q);
+        for (unsigned i = 0; i < r->n_pending; i++)
+                n += r->pending[i].type == ENGINE_CREATE_FOR;
+        assert_int_equal(n, CREATING_MAX / 2 + 1);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
-                TEST(images), TEST(image_ids), TEST(reasons), TEST(ids), TEST(info), TEST(narrowed),
+                TEST(images), TEST(image_ids), TEST(reasons),          TEST(ids),
+                TEST(info),   TEST(narrowed),  TEST(many_of_one_user),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
