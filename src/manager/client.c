@@ -19,6 +19,9 @@
 /* After this what is queued for a caller is sent without the frame that it waits for. A short command ends before
  * that, on a busy machine too, and costs its caller one wake-up alone. */
 #define ANNOUNCE_MS 20
+/* Of one user's commands, those that come in and those that wait or run: a session full of the longest that the shipped
+ * profiles take has 192 MiB. */
+#define HELD_PER_UID (256u << 20)
 
 void client_announce_later(struct manager *m) {
         if (m->announcing)
@@ -153,12 +156,41 @@ static int on_hello(struct client *c, const struct frame *f) {
         return 0;
 }
 
+static size_t held_for(const struct manager *m, uid_t uid) {
+        const struct client *c;
+        const struct exec *x;
+        size_t n = 0;
+
+        LIST_FOREACH(c, &m->clients, link)
+        if (c->peer.uid == uid)
+                n += c->request_len;
+        LIST_FOREACH(x, &m->execs, link)
+        if (x->audit.caller.uid == uid)
+                n += x->payload_len;
+        return n;
+}
+
+static void drop_request(struct client *c) {
+        free(c->request);
+        c->request = NULL;
+        c->request_len = 0;
+}
+
 /* Joins the frames of an EXEC. What is too long is counted and not kept. */
 static int on_exec(struct client *c, const struct frame *f) {
         if (c->request_total > 0 && f->channel != c->channel)
                 return -EPROTO;
         c->channel = f->channel;
         c->request_total += f->len;
+        /* One frame is little. */
+        if (c->request_len > 0 && held_for(c->m, c->peer.uid) + f->len > HELD_PER_UID) {
+                drop_request(c);
+                client_refuse(
+                        c, EXIT_SANDBOX, "quota",
+                        "rejected: your commands that wait or run have %u MiB: wait for some to end",
+                        HELD_PER_UID >> 20);
+                return 0;
+        }
         if (c->request_total <= PROTO_EXEC_MAX && f->len > 0) {
                 uint8_t *p = realloc(c->request, c->request_len + f->len);
 
@@ -175,9 +207,11 @@ static int on_exec(struct client *c, const struct frame *f) {
                               (unsigned long long)c->request_total, PROTO_EXEC_MAX);
         else {
                 uint8_t *p = c->request;
+                size_t len = c->request_len;
 
                 c->request = NULL;
-                exec_request(c, p, c->request_len);
+                c->request_len = 0;
+                exec_request(c, p, len);
         }
         return 0;
 }

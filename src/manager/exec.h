@@ -28,6 +28,7 @@ struct exec {
         const char *cancelled; /* "by …": who has ended it, other than its caller */
         bool stopped;          /* its session is being stopped */
         uint8_t *payload;      /* owns the strings of @request */
+        size_t payload_len;
         struct exec_request request;
         size_t args_len; /* of request.args_wire: the arguments alone */
         struct audit_exec audit;

@@ -308,6 +308,7 @@ void exec_request(struct client *c, uint8_t *payload, size_t len) {
             !may_be_user(&q) || !within_limits(&q))
                 return;
         x = exec_new(c, q.pool, owned, &q.r, &q.a);
+        x->payload_len = len;
         owned = NULL;
         if (q.r.session[0])
                 in_session(&q, x);

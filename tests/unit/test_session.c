@@ -134,6 +134,29 @@ static void quotas(void **state) {
         assert_says(exec_in(0, BOB, "d", (struct exec_request){ 0 }), 125, "limits.queued");
 }
 
+/* The bytes of a user's commands, those that are still coming in among them; another user's count for himself. */
+static void much_held(void **state) {
+        static const uint8_t bytes[2048];
+        struct exec *x;
+
+        (void)state;
+        open_session(ALICE, "a");
+        exec_in(1, ALICE, "a", (struct exec_request){ .detach = true });
+        x = LIST_FIRST(&r->m.execs);
+        assert_true(x->payload_len > 0 && x->payload_len < 1000);
+        x->payload_len = (256u << 20) - 3000;
+        for (unsigned user = ALICE; user <= BOB; user++) {
+                caller(2, user);
+                for (int i = 0; i < 2; i++)
+                        rig_frame(&r->clients[2], FRAME_EXEC, FRAME_MORE, 1, bytes, sizeof(bytes));
+                rig_settle(r);
+                if (user == ALICE)
+                        assert_says(&r->clients[2], 125, "your commands that wait or run have 256 MiB");
+                else
+                        assert_false(r->clients[2].final);
+        }
+}
+
 static void full(void **state) {
         struct session *s;
 
@@ -432,6 +455,7 @@ int main(void) {
                 TEST(refused),
                 TEST(another_users),
                 TEST(quotas),
+                TEST(much_held),
                 TEST(full),
                 TEST(agent_busy),
                 TEST(agent_busy_meanwhile),
