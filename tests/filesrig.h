@@ -155,6 +155,7 @@ static inline void m_tool(struct peer *p) {
         int status;
 
         signal(SIGPIPE, SIG_IGN);
+        p->may_leave = true; /* after more than it takes */
         put_hello(p, FRAME_VERSION);
         put_started(p);
         tool_start(&t, &r);
