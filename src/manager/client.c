@@ -71,7 +71,7 @@ static uint8_t reason_of(const char *word) {
                 { "no_session", REJECT_NO_SESSION }, { "stopped", REJECT_STOPPED },
                 { "name_taken", REJECT_NAME_TAKEN }, { "ambiguous", REJECT_AMBIGUOUS },
                 { "no_profile", REJECT_NO_PROFILE }, { "other_image", REJECT_OTHER_IMAGE },
-                { "no_user", REJECT_NO_USER },
+                { "no_user", REJECT_NO_USER },       { "session_lost", REJECT_NO_SESSION },
         };
 
         for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
@@ -263,7 +263,7 @@ static void resume(struct client *c) {
         r = f.type == FRAME_ASK ? ask_handle(c, &f) : attach_handle(c, &f);
         if (r < 0)
                 client_reject(c, EXIT_USAGE, "the request is malformed");
-        else if (!c->answered)
+        else if (c->exec)
                 conn_pause(&c->conn, false);
 }
 
@@ -290,6 +290,9 @@ static int on_frame(void *userdata, const struct frame *f) {
                 return 0;
         if (c->exec)
                 return exec_client_frame(c->exec, f);
+        /* It has asked, and waits for the answer; or has begun with another request. */
+        if (c->opening || c->images || c->stopping || (c->request_total > 0 && f->type != FRAME_EXEC))
+                return -EPROTO;
         if (f->type != FRAME_OPEN)
                 conn_pass_none(&c->conn);
         switch (f->type) {

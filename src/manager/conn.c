@@ -221,12 +221,14 @@ static bool grow_last(struct conn *c, uint8_t type, uint8_t flags, uint32_t chan
         head = c->out + c->last_frame;
         frame_put_header(head, type, 0, channel, f.len + (uint32_t)len);
         c->out_len += len;
+        c->out_joined += len;
         return true;
 }
 
 /* @len bytes have joined the end of the queue. */
 static void joined(struct conn *c, size_t len) {
         c->out_len += len;
+        c->out_joined += len;
         if (c->out_len > c->out_max && !c->overrun) {
                 c->overrun = true;
                 shutdown(c->fd, SHUT_RDWR); /* the loop sees it and calls on_end */

@@ -34,6 +34,8 @@ struct conn {
 
         uint8_t *out;
         size_t out_start, out_len, out_cap;
+        uint64_t
+                out_joined; /* bytes that were ever queued: the first out_joined - out_len of them have left */
         size_t out_max;    /* the queue's bound: CONN_OUT_MAX, but where the owner has set another */
         size_t last_frame; /* offset in @out of the last queued frame's header, if it can still grow */
         bool last_grows;

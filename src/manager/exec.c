@@ -195,6 +195,7 @@ void exec_assign(struct exec *x, struct sandbox *sb) {
                 conn_queue(&sb->conn, FRAME_EXEC, FRAME_MORE, x->channel, order + done,
                            FRAME_PAYLOAD_MAX);
         conn_send(&sb->conn, FRAME_EXEC, 0, x->channel, order + done, len - done);
+        sandbox_took(sb, len);
         if (x->request.detach) {
                 tell_detached(x);
                 return;

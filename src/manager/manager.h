@@ -306,6 +306,7 @@ struct sandbox {
         uid_t owner; /* whose commands it has served; of no meaning with no uses */
         char last_exec[PROTO_EXEC_ID + 1];
         uint32_t next_channel;
+        uint64_t long_order;     /* conn.out_joined behind the last long command that was sent to it */
         struct exec *exec;       /* the one that runs in it (one-shot) */
         struct session *session; /* whose it is, while it is leased */
         bool greeted;            /* its agent has said HELLO */
@@ -317,8 +318,11 @@ struct sandbox {
 bool sandbox_fit(const struct sandbox *sb, uint64_t now);
 /* A command of @x begins in it; it will be scrubbed after that where @returns. */
 void sandbox_begin(struct sandbox *sb, struct exec *x, bool returns);
-/* Does its agent keep up, so that a command may be sent to it? Else session_exec_pending() is called when it does. */
-bool sandbox_takes_command(const struct sandbox *sb);
+/* May a command with @bytes be sent to its agent now, besides what waits for that? Else session_exec_pending()
+ * is called as the agent reads on. */
+bool sandbox_takes(const struct sandbox *sb, size_t bytes);
+/* It has been sent. */
+void sandbox_took(struct sandbox *sb, size_t bytes);
 /* A created container, made from @image, leased to @s from the beginning where that is not NULL: takes over @listen_fd, waits for
  * the agent. NULL when out of descriptors. */
 struct sandbox *sandbox_new(struct pool *p, const char *id, const uint8_t recipe[CONFIG_RECIPE],

@@ -19,10 +19,10 @@
 
 /* Between a command's result and the removal of its sandbox. */
 #define RETIRE_US 5000
-/* While this much waits for an agent that has much to do, no command is sent to it: commands may be long (command_bytes). */
-#define SANDBOX_BUSY_BYTES (1u << 20)
-/* What may wait at all: one command beyond that, and of all that run in a session a whole window of input each. */
-#define SANDBOX_OUT_MAX (SESSION_EXECS_MAX * (size_t)FRAME_CREDIT + CONN_OUT_MAX)
+/* Of what waits for an agent that has much to do one command may be longer than this (command_bytes). */
+#define ORDER_LONG FRAME_PAYLOAD_MAX
+/* What may wait at all: of all that run in a session the command and a whole window of input each. */
+#define SANDBOX_OUT_MAX (SESSION_EXECS_MAX * (size_t)(FRAME_CREDIT + ORDER_LONG) + CONN_OUT_MAX)
 
 static const bool moves[SANDBOX_STATES][SANDBOX_STATES] = {
         [SANDBOX_STARTING] = { [SANDBOX_WARM] = true, [SANDBOX_GONE] = true },
@@ -257,8 +257,13 @@ static void on_sent(void *userdata) {
                 session_exec_pending(sb->session);
 }
 
-bool sandbox_takes_command(const struct sandbox *sb) {
-        return sb->conn.out_len < SANDBOX_BUSY_BYTES;
+bool sandbox_takes(const struct sandbox *sb, size_t bytes) {
+        return bytes <= ORDER_LONG || sb->conn.out_joined - sb->conn.out_len >= sb->long_order;
+}
+
+void sandbox_took(struct sandbox *sb, size_t bytes) {
+        if (bytes > ORDER_LONG)
+                sb->long_order = sb->conn.out_joined;
 }
 
 static int on_listen(sd_event_source *s, int fd, uint32_t revents, void *userdata) {

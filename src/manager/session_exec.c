@@ -4,10 +4,10 @@
 #include "manager/exec.h"
 #include "manager/session.h"
 
-/* True: nothing that is asked of it can begin now, but what waits will. */
-static bool must_wait(const struct session *s) {
+/* True: it cannot begin now, but will. */
+static bool must_wait(const struct session *s, const struct exec *x) {
         if (s->state == SESSION_OPEN)
-                return !sandbox_takes_command(s->sandbox);
+                return !sandbox_takes(s->sandbox, x->payload_len + s->env_len);
         return s->state == SESSION_OPENING || s->state == SESSION_ADOPTING;
 }
 
@@ -32,7 +32,7 @@ static void begin(struct session *s, struct exec *x) {
 void session_exec(struct session *s, struct exec *x) {
         x->session = s;
         x->audit.session = s->name;
-        if (!must_wait(s) && TAILQ_EMPTY(&s->pending)) {
+        if (!must_wait(s, x) && TAILQ_EMPTY(&s->pending)) {
                 begin(s, x);
                 return;
         }
@@ -50,7 +50,7 @@ void session_exec(struct session *s, struct exec *x) {
 void session_exec_pending(struct session *s) {
         struct exec *x;
 
-        while (!must_wait(s) && (x = TAILQ_FIRST(&s->pending))) {
+        while ((x = TAILQ_FIRST(&s->pending)) && !must_wait(s, x)) {
                 session_exec_left(s, x);
                 begin(s, x);
         }

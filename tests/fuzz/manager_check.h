@@ -64,7 +64,8 @@ static inline void rig_check_session(struct rig *r, struct session *s) {
                 pending++;
         }
         check(pending == 0 || s->state == SESSION_OPENING || s->state == SESSION_ADOPTING ||
-              (s->state == SESSION_OPEN && !sandbox_takes_command(s->sandbox)));
+              (s->state == SESSION_OPEN &&
+               !sandbox_takes(s->sandbox, TAILQ_FIRST(&s->pending)->payload_len + s->env_len)));
         TAILQ_FOREACH(e, &s->ended, link)
         ended++;
         check(ended == s->n_ended && ended <= SESSION_ENDED_MAX);

@@ -172,25 +172,60 @@ static void full(void **state) {
         s->n_running -= SESSION_EXECS_MAX;
 }
 
-/* So much waits for its agent that it takes no command. */
+/* Two MiB wait for its agent, the last of them a long command. */
 static struct session *busy(const char *name) {
         static const uint8_t bytes[FRAME_PAYLOAD_MAX];
         struct session *s;
 
         open_session(ALICE, name);
         s = session_find(&r->m, name);
-        while (sandbox_takes_command(s->sandbox))
+        for (int i = 0; i < 32; i++)
                 conn_queue(&s->sandbox->conn, FRAME_STDIN, 0, UINT32_MAX, bytes, sizeof(bytes));
+        sandbox_took(s->sandbox, 1 << 20);
         return s;
 }
 
+static struct rig_end *long_in(unsigned slot, const char *session) {
+        static char word[70000];
+        static uint8_t buf[sizeof(word) + 512];
+        const char *args[] = { word };
+        struct exec_request q = { .session = session,
+                                  .profile = "",
+                                  .workdir = "",
+                                  .n_args = 1,
+                                  .args = args,
+                                  .detach = true };
+        struct rig_end *c = caller(slot, ALICE);
+        size_t len, done = 0;
+
+        ((struct config_profile *)pool_find(&r->m, "default")->profile)->limits.command_bytes = sizeof(
+                word);
+        memset(word, 'x', sizeof(word) - 1);
+        len = (size_t)exec_request_encode(&q, buf, sizeof(buf));
+        c->detach = true;
+        for (; len - done > 2000; done += 2000)
+                rig_frame(c, FRAME_EXEC, FRAME_MORE, 1, buf + done, 2000);
+        rig_frame(c, FRAME_EXEC, 0, 1, buf + done, len - done);
+        settle();
+        return c;
+}
+
+static void agent_busy_short(void **state) {
+        struct rig_end *c;
+
+        (void)state;
+        busy("a");
+        c = exec_in(1, ALICE, "a", (struct exec_request){ .detach = true });
+        assert_int_equal(c->got[FRAME_STARTED], 1);
+}
+
+/* What is short is waited for too where it comes behind what is long. */
 static void agent_busy(void **state) {
         struct session *s = busy("a");
         unsigned orders = r->agents[0].got[FRAME_EXEC];
 
         (void)state;
-        assert_int_equal(
-                exec_in(1, ALICE, "a", (struct exec_request){ .detach = true })->got[FRAME_STARTED], 0);
+        assert_int_equal(long_in(1, "a")->got[FRAME_STARTED], 0);
         assert_int_equal(
                 exec_in(2, ALICE, "a", (struct exec_request){ .detach = true })->got[FRAME_STARTED], 0);
         assert_false(r->clients[1].final || r->clients[2].final);
@@ -198,7 +233,7 @@ static void agent_busy(void **state) {
         conn_flush(&s->sandbox->conn);
         for (int i = 0; i < 50; i++)
                 settle();
-        assert_int_equal(r->agents[0].got[FRAME_EXEC], orders + 2);
+        assert_int_equal(r->agents[0].got[FRAME_EXEC], orders + 3); /* the long one has two frames */
         assert_int_equal(r->clients[1].got[FRAME_STARTED], 1);
         assert_int_equal(r->clients[2].got[FRAME_STARTED], 1);
         assert_int_equal(r->m.n_waiting, 0);
@@ -208,22 +243,33 @@ static void agent_busy(void **state) {
 static void agent_busy_meanwhile(void **state) {
         (void)state;
         busy("a");
-        exec_in(1, ALICE, "a", (struct exec_request){ 0 });
+        long_in(1, "a");
         assert_int_equal(r->m.n_waiting, 1);
         rig_client(r, 1, 0);
         settle();
         assert_int_equal(r->m.n_waiting, 0);
-        exec_in(1, ALICE, "a", (struct exec_request){ 0 });
+        long_in(1, "a");
         ask(2, ALICE, (struct ask){ .op = ASK_SESSION_STOP, .name = "a" });
         assert_says(&r->clients[1], 125, "the session is stopped");
         assert_int_equal(r->m.n_waiting, 0);
+}
+
+/* Whoever waits for one whose agent goes has begun nothing: he may ask for another. */
+static void agent_busy_and_gone(void **state) {
+        (void)state;
+        busy("a");
+        long_in(1, "a");
+        r->agents[0].fd = close_fd(r->agents[0].fd);
+        settle();
+        assert_says(&r->clients[1], 125, "");
+        assert_int_equal(r->clients[1].reason, REJECT_NO_SESSION);
 }
 
 static void agent_busy_too_long(void **state) {
         struct session *s = busy("a");
 
         (void)state;
-        exec_in(1, ALICE, "a", (struct exec_request){ 0 });
+        long_in(1, "a");
         sessions_check(&r->m, now_ms() + s->pool->profile->queue_timeout_ms + 1);
         settle();
         assert_says(&r->clients[1], 125, "within queue_timeout");
@@ -457,8 +503,10 @@ int main(void) {
                 TEST(quotas),
                 TEST(much_held),
                 TEST(full),
+                TEST(agent_busy_short),
                 TEST(agent_busy),
                 TEST(agent_busy_meanwhile),
+                TEST(agent_busy_and_gone),
                 TEST(agent_busy_too_long),
                 TEST(by_a_command),
                 TEST(idle),

@@ -113,6 +113,47 @@ static void who_waits(void **state) {
         assert_int_equal(b->reason, REJECT_NO_SESSION);
 }
 
+/* While an answer is owed nothing more may be asked, and what was put off until the sessions are there is asked once. */
+static void asks_twice(void **state) {
+        struct ask a = { .op = ASK_SESSION_STOP, .name = "a", .profile = "" };
+        uint8_t buf[512];
+        size_t len = (size_t)ask_encode(&a, buf, sizeof(buf));
+
+        (void)state;
+        open_session(ALICE, "a");
+        for (int put_off = 0; put_off < 2; put_off++) {
+                const struct client *c;
+
+                if (put_off)
+                        rig_restart(r);
+                caller(0, ALICE);
+                for (int i = 0; i < 2; i++)
+                        rig_frame(&r->clients[0], FRAME_ASK, 0, 1, buf, len);
+                rig_settle(r);
+                if (put_off)
+                        come_back(0);
+                c = LIST_FIRST(&session_find(&r->m, "a")->waiting);
+                assert_true(c && !LIST_NEXT(c, stop_link));
+        }
+        while (session_find(&r->m, "a")->state == SESSION_STOPPING)
+                halted(0);
+        assert_says(&r->clients[0], 0, "");
+}
+
+/* Nor beside a request that has only begun. */
+static void asks_within(void **state) {
+        struct ask a = { .op = ASK_PS, .name = "", .profile = "" };
+        uint8_t buf[512];
+        size_t len = (size_t)ask_encode(&a, buf, sizeof(buf));
+
+        (void)state;
+        caller(0, ALICE);
+        rig_frame(&r->clients[0], FRAME_EXEC, FRAME_MORE, 1, buf, sizeof(buf));
+        rig_frame(&r->clients[0], FRAME_ASK, 0, 1, buf, len);
+        settle();
+        assert_true(LIST_EMPTY(&r->m.clients));
+}
+
 /* Each of two is answered, and nothing may run in between. */
 static void two_stops(void **state) {
         struct rig_end *a, *b;
@@ -255,9 +296,10 @@ static void ended_in_between(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                TEST(stops_and_starts), TEST(detached_ends), TEST(who_waits),        TEST(two_stops),
-                TEST(another_users),    TEST(agent_wrong),   TEST(halted_unasked),   TEST(idle),
-                TEST(not_put_down),     TEST(stays_stopped), TEST(ended_in_between),
+                TEST(stops_and_starts), TEST(detached_ends), TEST(who_waits),     TEST(asks_twice),
+                TEST(asks_within),      TEST(two_stops),     TEST(another_users), TEST(agent_wrong),
+                TEST(halted_unasked),   TEST(idle),          TEST(not_put_down),  TEST(stays_stopped),
+                TEST(ended_in_between),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
