@@ -57,7 +57,7 @@ struct hello {
         uint8_t role;     /* enum hello_role */
         const char *
                 text; /* agent: what it sees of its own confinement, "key=value\n" lines (agent/probe.h);
-                              gateway: "FINGERPRINT ADDRESS PORT", of the key and of who holds it;
+                              gateway: "FINGERPRINT ADDRESS PORT CONNECTION", of the key and of who holds it;
                               others: program name and version; at most 4000 bytes */
 };
 ssize_t hello_encode(const struct hello *h, void *buf, size_t cap);
@@ -73,7 +73,7 @@ struct exec_request {
         bool files;     /* args are for the agent's own file tool (agent/files.h), not a program's */
         bool user; /* as uid:gid, which the profile must list, or which are its own, or the session's */
         uint32_t uid, gid;   /* 0 without user; gid UINT32_MAX: the one that goes with that uid */
-        uint64_t timeout_ms; /* 0: the profile's; with detach or tty: none */
+        uint64_t timeout_ms; /* 0: the profile's; with detach or tty, and by the ssh gateway: none */
         uint16_t rows, cols; /* 0 without tty */
         const char *profile; /* "": the default; in a session that exists: its own, or refused */
         const char *workdir; /* "": the profile's; else absolute */
@@ -84,6 +84,7 @@ struct exec_request {
         const char **env;    /* for encode: "KEY=VALUE" */
         const uint8_t *args_wire; /* after decode: n_args strings, then n_env: see exec_string() */
         size_t strings_len;
+        bool login; /* not on the wire: the manager's word, of the ssh gateway's requests */
 };
 ssize_t exec_request_encode(const struct exec_request *r, void *buf, size_t cap);
 /* Bytes that exec_request_encode() will need. */

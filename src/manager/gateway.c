@@ -50,7 +50,8 @@ int gateway_parse(const char *text, struct gateway_login *ret) {
         /* As sshd says it: with a scope behind a link-local address, and "UNKNOWN" where there is none. */
         if (!word(&text, DIGITS LETTERS ":+/", l.fp, sizeof(l.fp)) || !keyfp_valid(l.fp) ||
             !blank(&text) || !word(&text, DIGITS LETTERS ".:%_-", l.address, sizeof(l.address)) ||
-            !blank(&text) || !word(&text, DIGITS, port, sizeof(port)) || *text)
+            !blank(&text) || !word(&text, DIGITS, port, sizeof(port)) || !blank(&text) ||
+            !word(&text, DIGITS LETTERS "._-", l.connection, sizeof(l.connection)) || *text)
                 return -EPROTO;
         n = strtoul(port, NULL, 10);
         if (n > UINT16_MAX)
@@ -61,7 +62,8 @@ int gateway_parse(const char *text, struct gateway_login *ret) {
 }
 
 static bool is_same(const struct gateway_login *a, const struct gateway_login *b) {
-        return a->port == b->port && strcmp(a->fp, b->fp) == 0 && strcmp(a->address, b->address) == 0;
+        return a->port == b->port && strcmp(a->fp, b->fp) == 0 && strcmp(a->address, b->address) == 0 &&
+               strcmp(a->connection, b->connection) == 0;
 }
 
 /* One record for each connection of the gateway, as far back as they are remembered. */

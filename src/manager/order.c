@@ -35,11 +35,11 @@ bool order_fits(const struct config_profile *p, uint32_t n_env, size_t env_len,
         return n <= PROTO_ENV_MAX && size <= PROTO_EXEC_MAX;
 }
 
-/* Who asks for no time-out has the profile's: but a terminal, a job and a transfer last as long as they last. */
+/* Who asks for no time-out has the profile's: but a terminal, a job, a transfer and a login last as long as they last. */
 uint64_t order_timeout_ms(const struct config_profile *p, const struct exec_request *r) {
         if (r->timeout_ms)
                 return r->timeout_ms;
-        return r->detach || r->tty || r->files ? 0 : p->limits.timeout_ms;
+        return r->detach || r->tty || r->files || r->login ? 0 : p->limits.timeout_ms;
 }
 
 /* What a transfer brings is as large as it is: whoever receives it has a bound of his own. */

@@ -291,6 +291,7 @@ void exec_request(struct client *c, uint8_t *payload, size_t len) {
                 client_reject(c, EXIT_USAGE, "exec: the request is malformed");
                 return;
         }
+        q.r.login = q.a.caller.fp[0] != '\0';
         q.a.session = q.r.session;
         q.a.args_wire = q.r.args_wire;
         q.a.args_len = order_args_len(&q.r);

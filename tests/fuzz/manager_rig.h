@@ -156,8 +156,8 @@ static inline void rig_client(struct rig *r, unsigned slot, unsigned user) {
 /* As the gateway, for the holder of one of two keys. */
 static inline void rig_gateway(struct rig *r, unsigned slot, unsigned key) {
         static const char *const texts[] = {
-                "SHA256:abcdefghijklmnopqrstuvwxyzABCDEFGHIJKL+/123 192.0.2.1 40022",
-                "SHA256:321/+LKJIHGFEDCBAzyxwvutsrqponmlkjihgfedcba 2001:db8::7 40022",
+                "SHA256:abcdefghijklmnopqrstuvwxyzABCDEFGHIJKL+/123 192.0.2.1 40022 a",
+                "SHA256:321/+LKJIHGFEDCBAzyxwvutsrqponmlkjihgfedcba 2001:db8::7 40022 b",
         };
 
         rig_connect_as(r, slot, GATEWAY_UID, HELLO_GATEWAY, texts[key]);

@@ -121,11 +121,25 @@ upgraded() {
 }
 it_case "an upgrade leaves sshd, the connection and the key's session" upgraded
 
+# sshd keeps for each connection whose it is, in its own /tmp.
+restarted() {
+	systemctl restart $UNIT || fail "status $?"
+	gateway -O check 2>"$PKG_TMP/out" || fail "the connection is gone"
+	expect_eq kept "$(gateway 'cat /tmp/kept' </dev/null)"
+}
+it_case "a restart of the unit takes no connection away" restarted
+
 disabled() {
-	local key
+	local key rc=0
 	key=$(ssh-keygen -lf "$SSH"/ssh_host_ed25519_key.pub)
 	gateway -O check 2>"$PKG_TMP/out" || fail "there is no connection to end"
+	# Another has not yet said whose key is his.
+	exec 5<>/dev/tcp/127.0.0.1/2222
+	read -r -u 5 _
 	hermes-sandbox ssh disable >"$PKG_TMP/out" 2>&1 || fail "status $?"
+	timeout 5 cat <&5 >/dev/null || rc=$?
+	exec 5>&-
+	expect_eq 0 $rc
 	expect_eq "disabled inactive" "$(systemctl is-enabled $UNIT) $(systemctl is-active $UNIT)"
 	# shellcheck disable=SC2317 # called by wait_for
 	ended() { ! pgrep -u hermes-ssh >/dev/null && [ ! -S "$PKG_TMP/master" ]; }

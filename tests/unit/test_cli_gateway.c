@@ -35,7 +35,7 @@ static const struct frame *take_of_gateway(struct peer *p, uint8_t type) {
         must(peer_next(p) && p->f.type == FRAME_HELLO, "no HELLO");
         must(hello_decode(p->f.payload, p->f.len, &h) == 0 && h.role == HELLO_GATEWAY,
              "no HELLO of a gateway");
-        must(strcmp(h.text, FP " 192.0.2.7 54321") == 0, "who it speaks for");
+        must(strcmp(h.text, FP " 192.0.2.7 54321 auth") == 0, "who it speaks for");
         must(peer_next(p) && p->f.type == type && p->f.channel == 1, "another request");
         return &p->f;
 }

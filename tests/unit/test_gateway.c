@@ -67,25 +67,30 @@ static void texts(void **state) {
                 KEY0,
                 KEY0 " 192.0.2.1",
                 KEY0 " 192.0.2.1 ",
+                KEY0 " 192.0.2.1 22",
                 KEY0 " 192.0.2.1 22 ",
-                KEY0 " 192.0.2.1 65536",
-                KEY0 " 192.0.2.1 -1",
-                KEY0 "  22",
-                KEY0 " 192.0.2.1\n22",
-                KEY0 " a\"b 22",
-                "SHA256:abc 192.0.2.1 22",
-                "MD5:aabcdefghijklmnopqrstuvwxyzABCDEFGHIJKL+/123 192.0.2.1 22",
-                KEY0 "= 192.0.2.1 22",
-                "SHA256:abcdefghijklmnopqrstuvwxyzABCDEFGHIJKL+:123 192.0.2.1 22",
+                KEY0 " 192.0.2.1 22 a b",
+                KEY0 " 192.0.2.1 22 a/b",
+                KEY0 " 192.0.2.1 22 123456789012345678901234567890123",
+                KEY0 " 192.0.2.1 65536 a",
+                KEY0 " 192.0.2.1 -1 a",
+                KEY0 "  22 a",
+                KEY0 " 192.0.2.1\n22 a",
+                KEY0 " a\"b 22 a",
+                "SHA256:abc 192.0.2.1 22 a",
+                "MD5:aabcdefghijklmnopqrstuvwxyzABCDEFGHIJKL+/123 192.0.2.1 22 a",
+                KEY0 "= 192.0.2.1 22 a",
+                "SHA256:abcdefghijklmnopqrstuvwxyzABCDEFGHIJKL+:123 192.0.2.1 22 a",
         };
         struct gateway_login l;
 
         (void)state;
-        assert_int_equal(gateway_parse(KEY0 " fe80::1%eth0 65535", &l), 0);
+        assert_int_equal(gateway_parse(KEY0 " fe80::1%eth0 65535 sshauth.aZ09_-", &l), 0);
         assert_string_equal(l.fp, KEY0);
         assert_string_equal(l.address, "fe80::1%eth0");
         assert_int_equal(l.port, 65535);
-        assert_int_equal(gateway_parse(KEY0 " UNKNOWN 0", &l), 0);
+        assert_string_equal(l.connection, "sshauth.aZ09_-");
+        assert_int_equal(gateway_parse(KEY0 " UNKNOWN 0 12345678901234567890123456789012", &l), 0);
         for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
                 if (gateway_parse(bad[i], &l) != -EPROTO)
                         fail_msg("taken: %s", bad[i]);
@@ -95,14 +100,14 @@ static void who_may(void **state) {
         struct rig_end *c;
 
         (void)state;
-        c = says(0, FIRST_UID, HELLO_GATEWAY, KEY0 " 192.0.2.1 22");
+        c = says(0, FIRST_UID, HELLO_GATEWAY, KEY0 " 192.0.2.1 22 a");
         assert_says(c, 77, "is not the ssh gateway's account");
         c = says(0, GATEWAY_UID, HELLO_CLIENT, "a client");
         assert_says(c, 77, "for whose key");
         c = says(0, GATEWAY_UID, HELLO_GATEWAY, "nonsense");
         assert_true(LIST_EMPTY(&r->m.clients));
         r->m.policy.have_gateway = false;
-        c = says(0, GATEWAY_UID, HELLO_GATEWAY, KEY0 " 192.0.2.1 22");
+        c = says(0, GATEWAY_UID, HELLO_GATEWAY, KEY0 " 192.0.2.1 22 a");
         assert_says(c, 77, "is not the ssh gateway's account");
 }
 
@@ -213,8 +218,11 @@ static void remembered(void **state) {
         assert_int_equal(logins(), 2);
         audit_counts(r->m.audit, &after);
         assert_int_equal(after.trail_lines - before.trail_lines, 2);
+        /* Another connection from the same port. */
+        says(0, GATEWAY_UID, HELLO_GATEWAY, KEY0 " 192.0.2.1 40022 b");
+        assert_int_equal(logins(), 3);
         for (unsigned port = 1; port < 600; port++) {
-                snprintf(text, sizeof(text), KEY0 " 192.0.2.1 %u", port);
+                snprintf(text, sizeof(text), KEY0 " 192.0.2.1 %u a", port);
                 says(0, GATEWAY_UID, HELLO_GATEWAY, text);
         }
         assert_int_equal(logins(), GATEWAY_REMEMBERED);

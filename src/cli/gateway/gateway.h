@@ -26,7 +26,7 @@ struct gateway {
 struct gw_who {
         struct sshkey_notes key;
         char session[SSHKEY_SESSION_LEN + 1];
-        char hello[128]; /* "FINGERPRINT ADDRESS PORT", see proto.h */
+        char hello[192]; /* "FINGERPRINT ADDRESS PORT CONNECTION", see proto.h */
 };
 
 /* Finds out from sshd's @env who has logged in. 0, or the exit status of the program and a line in *e. */

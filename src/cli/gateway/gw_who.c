@@ -13,6 +13,7 @@
 #include "common/exitcode.h"
 
 #define METHOD "publickey "
+#define ALNUM "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 const char *gw_env_get(char **env, const char *name) {
         size_t n = strlen(name);
@@ -58,7 +59,8 @@ static int find_key(const char *text, size_t len, const struct sshkey_line *key,
 }
 
 /* The client's address and port stand first in SSH_CONNECTION (ssh(1)). */
-static int find_origin(const char *connection, struct gw_who *who, struct errmsg *e) {
+static int find_origin(const char *connection, const char *auth, struct gw_who *who, struct errmsg *e) {
+        const char *name = strrchr(auth, '/') + 1;
         size_t address = connection ? strspn(connection, "0123456789abcdefABCDEF:.") : 0, scope = 0,
                port;
 
@@ -73,8 +75,11 @@ static int find_origin(const char *connection, struct gw_who *who, struct errmsg
                         e, EXIT_USAGE,
                         "SSH_CONNECTION does not say who asks: this program is sshd's to run, see "
                         "hermes-sandbox-ssh-gateway(8)");
-        snprintf(who->hello, sizeof(who->hello), "%s %.*s %.*s", who->key.fp, (int)address, connection,
-                 (int)port, connection + address + scope + 1);
+        /* sshd makes that file for each connection, with a name at random. */
+        if (name[strspn(name, ALNUM "._-")] || !name[0] || strlen(name) > 32)
+                name = "-";
+        snprintf(who->hello, sizeof(who->hello), "%s %.*s %.*s %s", who->key.fp, (int)address,
+                 connection, (int)port, connection + address + scope + 1, name);
         return 0;
 }
 
@@ -104,7 +109,7 @@ int gw_who_find(const struct gateway *g, char **env, struct gw_who *ret, struct 
                 return EXIT_CONFIG;
         r = find_key(keys, (size_t)len, &key, g->keys, &who.key, e);
         if (r == 0)
-                r = find_origin(gw_env_get(env, "SSH_CONNECTION"), &who, e);
+                r = find_origin(gw_env_get(env, "SSH_CONNECTION"), path, &who, e);
         if (r != 0)
                 return r;
         sshkey_session(who.key.fp, who.session);

@@ -112,51 +112,69 @@ int ssh_service_up(const struct ssh_places *p, const struct ssh_words *w, bool c
         return 0;
 }
 
-/* Of whom a process is says its status, also where its folder in /proc is root's because it may not be traced. */
-static bool is_of(const char *pid, uid_t uid) {
+/* The number behind @key in the status of a process, which is anybody's to read also where its folder in /proc is root's
+ * because it may not be traced. -1: there is no such process. */
+static long status_of(const char *pid, const char *key) {
         char path[300], text[2048];
         _cleanup_fd_ int fd = -1;
         const char *line;
         ssize_t n;
 
         if (pid[strspn(pid, "0123456789")] != '\0')
-                return false;
+                return -1;
         snprintf(path, sizeof(path), "/proc/%.20s/status", pid);
         fd = open(path, O_RDONLY | O_CLOEXEC);
         n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
         if (n <= 0)
-                return false;
+                return -1;
         text[n] = '\0';
-        line = strstr(text, "\nUid:\t");
-        return line && strtoul(line + 6, NULL, 10) == uid;
+        line = strstr(text, key);
+        return line ? strtol(line + strlen(key), NULL, 10) : -1;
+}
+
+/* Ends each process that has that number there. */
+static void end_all(const char *key, long number) {
+        _cleanup_fd_ int fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        struct walk_names w = { 0 };
+        const char *name;
+
+        while (fd >= 0 && (name = walk_next(&w, fd)))
+                if (status_of(name, key) == number)
+                        kill((pid_t)strtol(name, NULL, 10), SIGTERM);
+}
+
+/* Who has not said yet which key is his has a process of sshd's, a child of the one that listens: without that he could
+ * still log in. Stopped, it takes no more of them; ended, it says no more which are its own. */
+static void end_newcomers(pid_t listener) {
+        if (listener > 0 && kill(listener, SIGSTOP) == 0) {
+                nap();
+                end_all("\nPPid:\t", listener);
+        }
 }
 
 /* All that the account has are connections, and a command of each: whichever session systemd has put them in. */
 static void end_connections(const struct ssh_places *p) {
         const struct passwd *pw = getpwnam(p->account);
-        _cleanup_fd_ int fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        struct walk_names w = { 0 };
-        const char *name;
 
-        if (!pw || pw->pw_uid == 0 || fd < 0)
-                return;
-        while ((name = walk_next(&w, fd)))
-                if (is_of(name, pw->pw_uid))
-                        kill((pid_t)strtol(name, NULL, 10), SIGTERM);
+        if (pw && pw->pw_uid != 0)
+                end_all("\nUid:\t", pw->pw_uid);
 }
 
 int ssh_service_down(const struct ssh_places *p, const struct ssh_words *w) {
         const char *const stop[] = { p->systemctl, "disable", "--quiet", "--now", SSH_UNIT, NULL };
-        pid_t pid;
+        pid_t pid = ssh_service_pid(p);
         int r = 0;
 
-        if (ssh_service_is_units(p, w) && (r = spawn_run(stop, -1, -1)) != 0)
+        end_newcomers(pid);
+        if (ssh_service_is_units(p, w))
+                r = spawn_run(stop, -1, -1);
+        if (r == 0 && pid > 0 && ssh_service_pid(p) == pid)
+                kill(pid, SIGTERM);
+        if (pid > 0)
+                kill(pid, SIGCONT);
+        if (r != 0)
                 return ssh_fail(r < 0 ? EXIT_OS : EXIT_SANDBOX,
                                 "disable: systemctl failed (status %d): systemctl status " SSH_UNIT, r);
-        pid = ssh_service_pid(p);
-        if (pid > 0 && kill(pid, SIGTERM) < 0 && errno != ESRCH)
-                return ssh_fail(EXIT_OS, "disable: cannot end sshd (pid %d): %s", (int)pid,
-                                strerror(errno));
         for (int waited = 0; ssh_service_pid(p) > 0; waited += NAP_MS) {
                 if (waited >= DEADLINE_MS)
                         return ssh_fail(EXIT_OS, "disable: sshd (pid %d) does not end: kill -KILL %d",
