@@ -51,8 +51,9 @@ struct rig {
         pid_t keeper; /* waits for the agent and hands on its exit status */
         pid_t agent;  /* its pid on the host */
         int listen_fd, fd;
-        const char *cgroup; /* a pids cgroup (v1) to put it into, or NULL */
-        const char *slow;   /* a cpu cgroup (v1), likewise */
+        const char *cgroup;   /* a pids cgroup (v1) to put it into, or NULL */
+        const char *slow;     /* a cpu cgroup (v1), likewise */
+        const char *counters; /* a folder of files that stands for a cgroup (v2), or NULL */
         bool sealed; /* a world as a container's: read-only but for a few tmpfs, a network of its own */
         uid_t as;    /* not 0: the agent and its commands have this uid and gid, and no capability */
         bool root; /* commands are root's, with RIG_CAPS, or 20000:20001's, or 10000:10001's; the agent has as
@@ -172,6 +173,8 @@ static inline void rig_make_root(const struct rig *r, const char *root) {
                 snprintf(path, sizeof(path), "%s%s", root, p);
                 mkdir(path, 0755);
         }
+        if (r->counters)
+                rig_bind(r->counters, root, "/sys/fs/cgroup");
         if (r->cgroup)
                 rig_bind(r->cgroup, root, "/sys/fs/cgroup/pids");
         if (r->sealed)

@@ -103,6 +103,7 @@ struct child {
 
         int error; /* out: errno, 0 when the exec succeeded */
         uint8_t stage;
+        bool from_reserve; /* out: no process could be made, and the spare one was used */
 };
 
 /* Keeps a way to the agent's own OOM score, and what stands there. With @lend each command that is started has its raised
@@ -286,6 +287,8 @@ struct exec {
         uint64_t deadline_us; /* 0: none; when it passes: TERM, then after the grace time KILL */
         uint64_t grace_us;
         bool termed;
+        bool shared;       /* others' processes were in the sandbox at some time since its start */
+        bool from_reserve; /* at its start no process could be made: it is the spare one */
         uint64_t oom_before, pids_before;
         struct exited end;
 };

@@ -356,8 +356,10 @@ static pid_t start(struct child *c) {
                 return pid == -EAGAIN ? start_exposed(c) : pid;
         if (pid == -EAGAIN)
                 pid = fork_child(c);
-        if (pid == -EAGAIN || pid == -ENOMEM)
+        if (pid == -EAGAIN || pid == -ENOMEM) {
+                c->from_reserve = true;
                 pid = spare_start(c);
+        }
         return pid;
 }
 
@@ -367,6 +369,7 @@ pid_t child_start(struct child *c) {
 
         c->error = 0;
         c->stage = 0;
+        c->from_reserve = false;
         r = lend(true);
         if (r < 0)
                 return r;

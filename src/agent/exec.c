@@ -103,6 +103,8 @@ struct exec *exec_take(struct agent *a, uint32_t channel, const struct exec_orde
                 .started_us = now_us(),
                 .oom_before = a->ready.made ? a->ready.oom : cgroup_oom_kills(&a->cgroup),
                 .pids_before = a->ready.made ? a->ready.pids : cgroup_pids_refused(&a->cgroup),
+                /* What is ready was made while nothing ran, and is the next command's. */
+                .shared = !a->ready.made && exec_children_left(),
         };
         memcpy(x->marker, EXEC_MARKER, strlen(EXEC_MARKER));
         memcpy(x->marker + strlen(EXEC_MARKER), o->exec_id, PROTO_EXEC_ID);
@@ -111,6 +113,8 @@ struct exec *exec_take(struct agent *a, uint32_t channel, const struct exec_orde
                 x->out[k].ring = pool + (size_t)k * FRAME_CREDIT;
         if (o->timeout_ms > 0)
                 x->deadline_us = x->started_us + o->timeout_ms * 1000;
+        for (unsigned k = 0; k < a->top; k++)
+                a->execs[k].shared |= a->execs[k].state == EXEC_RUNNING;
         exec_move(a, x, EXEC_RUNNING);
         return x;
 }
@@ -144,6 +148,23 @@ void exec_failed(struct agent *a, struct exec *x, uint8_t cause, uint8_t stage, 
 
 /* --- ends -------------------------------------------------------------------------------------- */
 
+/* The counters are the sandbox's, and one that rose tells nothing of whose process met the limit. Where others ran, only
+ * what the command itself shows is held against it: the kernel's kill, or its shell's word for one; that the agent had no
+ * process left to start it in. Alone, a failure counts. Who asked for a sandbox of its own is told of a kill also after
+ * success; in a session the line would come between a good answer and those who read both streams as one. */
+static uint8_t limit_met(struct agent *a, const struct exec *x) {
+        const struct exited *e = &x->end;
+        bool failed = e->signaled || e->code != 0;
+        bool killed = e->code == (e->signaled ? SIGKILL : 128 + SIGKILL);
+
+        if ((x->shared ? killed : failed || x->one_shot) && cgroup_oom_kills(&a->cgroup) > x->oom_before)
+                return CAUSE_OOM;
+        if (failed && (!x->shared || x->from_reserve) &&
+            cgroup_pids_refused(&a->cgroup) > x->pids_before)
+                return CAUSE_PIDS_LIMIT;
+        return 0;
+}
+
 /* The main process has ended: what did it die of? */
 static void judge(struct agent *a, struct exec *x, int status, const struct rusage *ru) {
         struct exited *e = &x->end;
@@ -157,11 +178,8 @@ static void judge(struct agent *a, struct exec *x, int status, const struct rusa
         e->code = (uint8_t)(e->signaled ? WTERMSIG(status) : WEXITSTATUS(status));
         if (e->cause) /* timeout, cancelled */
                 return;
-        if (cgroup_oom_kills(&a->cgroup) > x->oom_before)
-                e->cause = CAUSE_OOM;
-        else if ((e->signaled || e->code != 0) && cgroup_pids_refused(&a->cgroup) > x->pids_before)
-                e->cause = CAUSE_PIDS_LIMIT;
-        else
+        e->cause = limit_met(a, x);
+        if (!e->cause)
                 e->cause = e->signaled ? CAUSE_SIGNALED : CAUSE_EXITED;
 }
 

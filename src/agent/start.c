@@ -250,6 +250,7 @@ static void start(struct agent *a, struct exec *x, const struct exec_order *o) {
         r = o->tty ? take_tty(a, x, &c, o, tty) : take_pipes(a, x, &c, o->use_stdin);
         if (r == 0)
                 r = x->pid = x->tree.sid = child_start(&c);
+        x->from_reserve = c.from_reserve;
         close_fd(c.in);
         if (!o->use_stdin)
                 x->in.fd = close_fd(x->in.fd);

@@ -132,6 +132,33 @@ oom_full() {
 }
 it_case "case 8: with all tmpfs full beside it; the next command has its memory, and is not blamed" oom_full
 
+# In a session the limit is one for all that run there: who was killed is told, the others are not.
+oom_of_another() {
+	local calm said id
+	hs session open both >/dev/null
+	hs_begin calm exec --json --session both 'sleep 7421 & until [ -e /tmp/go ]; do sleep 0.05; done; kill $!; echo calm'
+	calm=$HS_PID
+	hs_begin said exec --session both 'sleep 7422 & until [ -e /tmp/go ]; do sleep 0.05; done; kill $!; exit 6'
+	said=$HS_PID
+	wait_for 20 sleeps 7421 7422 || fail "they do not run"
+	says 137 "cause oom signal 9" --session both 'exec tail /dev/zero'
+	says 137 "cause oom signal null" --session both 'sh -c "tail /dev/zero; exit \$?" 2>/dev/null; exit $?'
+	hs exec --session both 'touch /tmp/go'
+	hs_end "$calm"
+	expect_eq 0 "$HS_RC"
+	JSON=$(cat "$HST_DIR/calm.out")
+	expect_fields "$JSON" exit_code 0 cause exited signal null stdout calm stderr_bytes 0 error null
+	id=$(field .exec_id "$JSON")
+	expect_match ' cause=exited ' "$(grep " exec=$id " "$HST_DIR/log/sandbox-audit.log" | grep cmd=)"
+	hs_end "$said"
+	expect_eq "6 ()" "$HS_RC ($(cat "$HST_DIR/said.out" "$HST_DIR/said.err"))"
+	# Alone in its session: a failure is blamed on the limit, a success is not spoilt.
+	says 5 "cause oom signal null" --session both '(sh -c "tail /dev/zero; :"; :) 2>/dev/null; exit 5'
+	says 0 "cause exited error null stdout done" --session both '(sh -c "tail /dev/zero; :"; :) 2>/dev/null; echo done'
+	hs session close both
+}
+it_case "case 8: in a session only the command that was killed is told, not one that ran beside it" oom_of_another
+
 peaks() {
 	local before i
 	for i in 1 2 3; do

@@ -199,6 +199,21 @@ killed() {
 }
 it_case "a killed exec takes its tree along" killed
 
+# What the shim adds on stderr is for Hermes a part of the command's answer.
+unharmed() {
+	opens -d --name work --memory 128m "$HST_IMAGE"
+	dk exec work sh -c 'sleep 7806 & until [ -e /tmp/go ]; do sleep 0.05; done; kill $!; echo well' \
+		>"$HST_DIR/beside" 2>&1 </dev/null &
+	wait_for 10 sleeps 7806 || fail "it does not run"
+	ends 137 exec work tail /dev/zero
+	expect_match '^docker: exec: the memory limit of ' "$ERR"
+	ends 0 exec work touch /tmp/go
+	expect_rc 0 wait $!
+	expect_eq well "$(cat "$HST_DIR/beside")"
+	ends 0 rm -f work
+}
+it_case "a command beside one that runs out of memory: nothing is added to what it says" unharmed
+
 one_command() {
 	ends 5 run --rm "$HST_IMAGE" sh -c 'echo out; echo err >&2; exit 5'
 	expect_eq 'out err' "$OUT $ERR"
