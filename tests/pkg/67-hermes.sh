@@ -134,7 +134,7 @@ disabled() {
 	key=$(ssh-keygen -lf "$SSH"/ssh_host_ed25519_key.pub)
 	gateway -O check 2>"$PKG_TMP/out" || fail "there is no connection to end"
 	# Another has not yet said whose key is his.
-	exec 5<>/dev/tcp/127.0.0.1/2222
+	exec 5<>"/dev/tcp/127.0.0.1/$GATEWAY_PORT"
 	read -r -u 5 _
 	hermes-sandbox ssh disable >"$PKG_TMP/out" 2>&1 || fail "status $?"
 	timeout 5 cat <&5 >/dev/null || rc=$?
