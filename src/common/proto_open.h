@@ -64,12 +64,12 @@ struct session_info {
 ssize_t session_info_encode(const struct session_info *s, void *buf, size_t cap);
 int session_info_decode(const void *buf, size_t len, struct session_info *ret);
 
-/* A record of ANSWER_RECORDS to ASK_IMAGE_LIST: the image of one profile that the caller may use. */
+/* A record of ANSWER_RECORDS to ASK_IMAGE_LIST and ASK_PROFILES: the image of one profile that the caller may use. */
 struct image_info {
         const char *profile;
         const char *name; /* as the config has it */
-        bool present;     /* where it is not, nothing below is known: "" and 0 */
-        const char *id;   /* sha256:… */
+        bool present; /* where it is not, or ASK_PROFILES asks, nothing of the image is known: "" and 0 */
+        const char *id; /* sha256:… */
         const char *digest;
         uint64_t bytes;
         const char *created;    /* RFC 3339, or "" */

@@ -33,13 +33,17 @@ enum ask_op {
         ASK_SESSION_START = 13, /* name: one that is stopped, or that runs already */
         ASK_SESSION_INFO = 14,  /* name */
         ASK_REFUSED = 15, /* to be recorded: the client's docker shim refused the flag name; profile */
+        /* what ASK_IMAGE_LIST answers in ANSWER_RECORDS, in every form, without what the engine would have to be asked
+         * for: rejected where it is known to be down, else answered at once */
+        ASK_PROFILES = 16,
 };
 
 /* What an answer is. The numbers are on the wire and in no case reused. */
 enum answer_form {
         ANSWER_TEXT = 0, /* for people */
         ANSWER_JSON = 1,
-        ANSWER_RECORDS = 2, /* proto_open.h; of ASK_SESSION_LIST and _INFO, ASK_IMAGE_LIST, OPEN */
+        /* proto_open.h; of ASK_SESSION_LIST and _INFO, ASK_IMAGE_LIST, ASK_PROFILES, OPEN */
+        ANSWER_RECORDS = 2,
         ANSWER_FORMS = 3,
 };
 #define PROTO_LABELS_MAX 32

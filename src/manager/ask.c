@@ -178,6 +178,7 @@ static const struct {
         [ASK_IMAGE_PULL] = { "image pull", LABELS, image_ask },
         [ASK_IMAGE_VERIFY] = { "image verify", LABELS, image_ask },
         [ASK_REFUSED] = { "docker", NAME | PROFILE, record_refused },
+        [ASK_PROFILES] = { "profiles", RECORDS, image_ask },
 };
 
 static unsigned fields_of(const struct ask *a) {

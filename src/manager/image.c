@@ -2,16 +2,17 @@
  * The images that the config names. A member asks by profile and never by an image's name, so he gets nothing that the
  * administrator has not chosen, and nothing moves a tag: what is there is not pulled again.
  *
- * A request is a job that goes through its rows one by one, with one question to the broker under way. Its caller
- * waits, or has gone: then the job ends with the next answer.
+ * A request is a job that goes through its rows one by one. To list and to verify it waits for looks, which it shares with
+ * others (image_look.c), and ends when its caller has gone; lists are bounded by the connections of their user. A pull is
+ * the job's own: it ends with the broker's answer, whether the caller still waits or not.
  *
  * Whatever is learnt on the way of what an image's name stands for is compared with what the pool's sandboxes were made
  * from, and a tag that somebody has moved is noticed by looking at it now and then.
  */
 #include "manager/image.h"
 
-#include <errno.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +22,9 @@
 #include "common/exitcode.h"
 #include "common/log.h"
 #include "manager/exec.h"
+#include "manager/image_look.h"
 
-/* Jobs at once, and those of them that pull: of one uid, and of all. The broker serves 64 requests at a time, and has
- * sandboxes to make. */
+/* Pulls and verifications at once, and pulls alone: of one uid, and of all. */
 #define JOBS_PER_UID 4
 #define JOBS_MAX 16
 #define PULLS_PER_UID 1
@@ -34,7 +35,8 @@
 struct image_job {
         LIST_ENTRY(image_job) link;
         struct manager *m;
-        struct client *client; /* NULL: it has gone */
+        struct client *client; /* NULL: it has gone, and this pulls */
+        struct image_wait wait;
         struct audit_caller caller;
         uint16_t op;
         uint8_t form;                      /* enum answer_form */
@@ -44,7 +46,8 @@ struct image_job {
 };
 
 static const char *op_name(uint16_t op) {
-        return op == ASK_IMAGE_LIST   ? "image list"
+        return op == ASK_PROFILES     ? "profiles"
+               : op == ASK_IMAGE_LIST ? "image list"
                : op == ASK_IMAGE_PULL ? "image pull"
                                       : "image verify";
 }
@@ -98,29 +101,33 @@ void image_check(struct manager *m, uint64_t now) {
 static void job_free(struct image_job *job) {
         if (job->client)
                 job->client->images = NULL;
+        image_look_leave(&job->wait);
         LIST_REMOVE(job, link);
         free(job);
 }
 
 void image_hangup(struct image_job *job) {
         job->client = NULL;
+        if (job->op != ASK_IMAGE_PULL)
+                job_free(job);
 }
 
 void image_refuse_all(struct manager *m) {
-        struct image_job *job;
+        struct image_job *job, *after;
 
-        LIST_FOREACH(job, &m->image_jobs, link)
-        if (job->client) {
-                struct client *c = job->client;
-
-                job->client = NULL;
-                client_reject(c, EXIT_SANDBOX, "%s: " STOPPING_LINE, op_name(job->op));
+        for (job = LIST_FIRST(&m->image_jobs); job; job = after) {
+                after = LIST_NEXT(job, link);
+                if (!job->client)
+                        continue;
+                client_reject(job->client, EXIT_SANDBOX, "%s: " STOPPING_LINE, op_name(job->op));
+                image_hangup(job);
         }
 }
 
 void image_free_all(struct manager *m) {
         while (!LIST_EMPTY(&m->image_jobs))
                 job_free(LIST_FIRST(&m->image_jobs));
+        image_looks_free(m);
 }
 
 /* One more line of an answer that goes on. */
@@ -164,7 +171,7 @@ static void finish(struct image_job *job) {
                         client_answer(c, FRAME_ANSWER, "", 0);
                 return;
         }
-        if (job->op == ASK_IMAGE_LIST)
+        if (job->op != ASK_IMAGE_VERIFY)
                 text = job->form == ANSWER_RECORDS
                                ? image_list_records(job->m, job->rows, job->n, &len)
                                : image_list_text(job->rows, job->n, job->form == ANSWER_JSON, &len);
@@ -265,16 +272,10 @@ static void pulled(void *userdata, const struct engine_msg *m, int fd) {
 
 /* --- list, verify -------------------------------------------------------------------------------- */
 
-static void found(void *userdata, const struct engine_msg *m, int fd) {
-        struct image_job *job = userdata;
+static void found(struct image_wait *w, const struct engine_msg *m) {
+        struct image_job *job = (struct image_job *)((char *)w - offsetof(struct image_job, wait));
         struct image_row *row = &job->rows[job->at];
-        struct pool *p = pool_find(job->m, row->profile);
 
-        close_fd(fd);
-        if (!job->client) {
-                job_free(job);
-                return;
-        }
         if (m->type != ENGINE_IMAGE_IS) {
                 failed(job, m);
                 return;
@@ -285,8 +286,6 @@ static void found(void *userdata, const struct engine_msg *m, int fd) {
         snprintf(row->digest, sizeof(row->digest), "%s", m->digest);
         snprintf(row->created, sizeof(row->created), "%s", m->created);
         snprintf(row->entrypoint, sizeof(row->entrypoint), "%s", m->entrypoint ? m->entrypoint : "");
-        if (m->present && p && p->profile && strcmp(p->profile->image, row->image) == 0)
-                image_is(p, row->id);
         next(job);
 }
 
@@ -311,7 +310,7 @@ static bool known(struct image_job *job) {
 }
 
 static void step(struct image_job *job) {
-        struct engine_msg ask = { 0 };
+        struct engine_msg ask = { .type = ENGINE_IMAGE };
         int r;
 
         while (job->at < job->n && known(job))
@@ -321,14 +320,12 @@ static void step(struct image_job *job) {
                 job_free(job);
                 return;
         }
-        ask.profile = job->rows[job->at].profile;
-        if (job->op == ASK_IMAGE_PULL) {
-                ask.type = ENGINE_IMAGE;
-                r = broker_ask_watched(&job->m->broker, &ask, on_progress, pulled, job);
-        } else {
-                ask.type = ENGINE_IMAGE_LOOK;
-                r = broker_ask(&job->m->broker, &ask, found, job);
+        if (job->op != ASK_IMAGE_PULL) {
+                image_look(job->m, job->rows[job->at].profile, job->rows[job->at].image, &job->wait);
+                return;
         }
+        ask.profile = job->rows[job->at].profile;
+        r = broker_ask_watched(&job->m->broker, &ask, on_progress, pulled, job);
         if (r == 0)
                 return;
         client_reject(job->client, EXIT_SANDBOX, "%s: the engine broker takes no request: %s",
@@ -338,7 +335,7 @@ static void step(struct image_job *job) {
 
 /* --- the request --------------------------------------------------------------------------------- */
 
-/* Room for one more of this user; else it is told. */
+/* Room for one more pull or verification of this user; else it is told. */
 static bool has_room(struct client *c, uint16_t op) {
         unsigned mine = 0, all = 0, my_pulls = 0, pulls = 0;
         const struct image_job *job;
@@ -346,6 +343,8 @@ static bool has_room(struct client *c, uint16_t op) {
         LIST_FOREACH(job, &c->m->image_jobs, link) {
                 bool pull = job->op == ASK_IMAGE_PULL, my = job->caller.uid == c->peer.uid;
 
+                if (job->op == ASK_IMAGE_LIST)
+                        continue;
                 all++;
                 mine += my;
                 pulls += pull;
@@ -432,14 +431,16 @@ void image_ask(struct client *c, const struct ask *a) {
                 client_reject(c, EXIT_SANDBOX, "%s: " STOPPING_LINE, op_name(a->op));
                 return;
         }
-        if (!has_room(c, a->op))
+        if ((a->op == ASK_IMAGE_PULL || a->op == ASK_IMAGE_VERIFY) && !has_room(c, a->op))
                 return;
         job = calloc(1, sizeof(*job) + config->n_profiles * sizeof(job->rows[0]));
         if (!job)
                 abort();
-        *job = (struct image_job){
-                .m = c->m, .caller = peer_caller(&c->peer), .op = a->op, .form = a->form
-        };
+        *job = (struct image_job){ .m = c->m,
+                                   .wait.found = found,
+                                   .caller = peer_caller(&c->peer),
+                                   .op = a->op,
+                                   .form = a->op == ASK_PROFILES ? ANSWER_RECORDS : a->form };
         LIST_INSERT_HEAD(&c->m->image_jobs, job, link);
         if (!add_named(job, c, a)) {
                 job_free(job);
@@ -464,5 +465,7 @@ void image_ask(struct client *c, const struct ask *a) {
         }
         c->images = job;
         conn_pause(&c->conn, true);
+        if (job->op == ASK_PROFILES)
+                job->at = job->n; /* the config says it all */
         step(job);
 }

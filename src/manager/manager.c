@@ -349,6 +349,7 @@ int manager_run(const struct manager_options *o) {
         LIST_INIT(&m.execs);
         LIST_INIT(&m.pools);
         LIST_INIT(&m.image_jobs);
+        TAILQ_INIT(&m.image_looks);
         TAILQ_INIT(&m.sessions);
         if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
                 files.rlim_cur = files.rlim_max;

@@ -25,7 +25,7 @@
  *     broker.c    the requests to hermes-engined
  *     status.c    what is there; layers.c: what is really enforced
  *     stats.c …   what has happened: for people, as JSON (stats_text.c), as OpenMetrics (metrics.c)
- *     image.c     the images that the config names: what the engine has, pulls; image_text.c: in words
+ *     image.c     the images that the config names: what the engine has (image_look.c), pulls; image_text.c: in words
  *     top.c       what each sandbox uses, out of its cgroup (usage.c)
  *     audit.c …   the two trails; logfile.c: the log; rotate.c: the files of both
  *
@@ -114,9 +114,10 @@ struct manager {
         LIST_HEAD(, making) makings; /* alone.c */
         LIST_HEAD(, pool) pools;
         LIST_HEAD(, image_job) image_jobs;
-        TAILQ_HEAD(, session) sessions; /* in the order of their opening */
-        unsigned n_running;             /* of the execs: commands that run */
-        unsigned n_waiting;             /* who waits for a sandbox, or for a session */
+        TAILQ_HEAD(, image_look) image_looks; /* as they were asked for */
+        TAILQ_HEAD(, session) sessions;       /* in the order of their opening */
+        unsigned n_running;                   /* of the execs: commands that run */
+        unsigned n_waiting;                   /* who waits for a sandbox, or for a session */
         unsigned n_creating;
         unsigned n_adopting; /* sessions of an earlier life whose agents have not answered yet */
         bool changed;        /* one of the pools has */
@@ -399,7 +400,7 @@ bool ask_needs_sessions(const struct frame *f);
 
 /* --- image.c ----------------------------------------------------------------------------------- */
 
-/* The ASKs about images: answers in every case, then or later. */
+/* The ASKs about images and profiles: answers in every case, then or later. */
 void image_ask(struct client *c, const struct ask *a);
 /* Its caller has gone. */
 void image_hangup(struct image_job *job);

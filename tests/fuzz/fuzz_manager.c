@@ -143,8 +143,8 @@ static void step_ask(struct rig *r, struct program *g) {
         static const char *const profiles[] = { "profile=once", "profile=default" };
         struct rig_end *c = &r->clients[byte(g) % CLIENTS];
         uint8_t op = byte(g), how = byte(g), what = byte(g), buf[FRAME_HEADER + 2048];
-        bool image = op % 16 >= ASK_IMAGE_LIST && op % 16 <= ASK_IMAGE_VERIFY && how & 128;
-        struct ask a = { .op = op % 16,
+        bool image = op % 17 >= ASK_IMAGE_LIST && op % 17 <= ASK_IMAGE_VERIFY && how & 128;
+        struct ask a = { .op = op % 17,
                          .form = how & 1   ? ANSWER_JSON
                                  : how & 4 ? ANSWER_RECORDS
                                            : ANSWER_TEXT,

@@ -81,6 +81,24 @@ static inline void rig_check_exec(const struct exec *x) {
                       (x->session ? x->sandbox->session == x->session : x->sandbox->exec == x));
 }
 
+/* Few are under way, of each profile's image one at most, and one more waits. */
+static inline void rig_check_looks(const struct rig *r) {
+        const struct image_look *a, *b;
+        struct image_wait *w;
+        unsigned begun = 0;
+
+        TAILQ_FOREACH(a, &r->m.image_looks, link) {
+                begun += a->begun;
+                check(a->begun || !LIST_EMPTY(&a->waits));
+                LIST_FOREACH(w, &a->waits, link)
+                check(w->look == a);
+                for (b = TAILQ_NEXT(a, link); b; b = TAILQ_NEXT(b, link))
+                        check(a->begun != b->begun || strcmp(a->profile, b->profile) != 0 ||
+                              strcmp(a->image, b->image) != 0);
+        }
+        check(begun <= IMAGE_LOOKS_MAX);
+}
+
 static inline void rig_check(struct rig *r) {
         unsigned creating = 0, clients = 0, running = 0, waiting = 0, adopting = 0;
         struct session *s;
@@ -135,5 +153,6 @@ static inline void rig_check(struct rig *r) {
                 adopting += s->state == SESSION_ADOPTING;
         }
         check(adopting == r->m.n_adopting);
+        rig_check_looks(r);
         rig_note_ids(r);
 }

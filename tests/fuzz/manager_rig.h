@@ -24,11 +24,14 @@
 #include "manager/audit_state.h"
 #include "manager/exec.h"
 #include "manager/gateway.h"
+#include "manager/image_look.h"
 #include "manager/manager.h"
 #include "manager/rate.h"
 #include "manager/session.h"
 
+#ifndef CLIENTS /* a test may have more */
 #define CLIENTS 4
+#endif
 #define AGENTS 4
 #define PENDING 64
 #define FIRST_UID 1000
@@ -490,6 +493,7 @@ static inline struct rig *rig_begin(void) {
                 rig_open_trail();
         memset(m, 0, sizeof(*m));
         TAILQ_INIT(&m->sessions);
+        TAILQ_INIT(&m->image_looks);
         rig.n_pending = rig.n_created = rig.n_ids = 0;
         memset(rig.ids, 0, sizeof(rig.ids));
         m->options.state_dir = rig_state_dir;
@@ -576,7 +580,7 @@ static inline void rig_finish(struct rig *r) {
 
         rig_stop(r, true);
         check(!audit_open_next(m->audit, &i, &open) && TAILQ_EMPTY(&m->sessions));
-        check(LIST_EMPTY(&m->image_jobs));
+        check(LIST_EMPTY(&m->image_jobs) && TAILQ_EMPTY(&m->image_looks));
         check(LIST_EMPTY(&m->execs) && LIST_EMPTY(&m->clients) && m->n_creating == 0);
         broker_done(&m->broker);
         rate_free(m->rate);

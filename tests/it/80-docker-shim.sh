@@ -154,6 +154,26 @@ the_host() {
 }
 it_case "version, info, images and pull; who cannot use it is told why" the_host
 
+# As many as an agent's subagents ask at once.
+at_once() {
+	local pids=() i pid
+	for i in {1..32}; do
+		dk_begin version
+		pids+=("$DK_PID")
+		dk_begin images -q
+		pids+=("$DK_PID")
+		[ "$i" -gt 4 ] && continue
+		dk_begin run -d --name "once$i" "$HST_IMAGE"
+		pids+=("$DK_PID")
+	done
+	for pid in "${pids[@]}"; do
+		expect_rc 0 wait "$pid"
+	done
+	expect_eq 4 "$(dk ps -q | wc -l)"
+	ends 0 rm -f once1 once2 once3 once4
+}
+it_case "32 version and images and some run -d at once: none is refused" at_once
+
 commands() {
 	opens -d --name work -e SET=1 "$HST_IMAGE"
 	ends 7 exec work sh -c 'exit 7'

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#define CLIENTS 64
 #include "fuzz/manager_rig.h"
 
 #define ALICE 0
@@ -158,6 +159,114 @@ static void fails(void **state) {
                     "image list: no engine: start it");
         assert_says(ask(0, ALICE, (struct ask){ .op = 999 }), 125, "does not know request 999");
         assert_int_equal(asked(ENGINE_IMAGE_LOOK), 0);
+}
+
+/* Whoever comes while others wait waits with them, and costs the broker nothing. */
+static void many(void **state) {
+        unsigned n = 0;
+
+        (void)state;
+        for (unsigned i = 0; i < CLIENTS; i++)
+                ask(i, ALICE, (struct ask){ .op = ASK_IMAGE_LIST, .form = i % 3 });
+        for (; asked(ENGINE_IMAGE_LOOK) > 0; n++)
+                answer(ENGINE_IMAGE_LOOK, image(OTHER));
+        /* Of each of the two images that of the first to come to it, once or twice, and one for the others. */
+        assert_true(n >= 4 && n <= 6);
+        for (unsigned i = 0; i < CLIENTS; i++) {
+                assert_true(r->clients[i].final && r->clients[i].code == 0);
+                if (i % 3 == ANSWER_TEXT)
+                        assert_non_null(strstr(r->clients[i].said, " present  00ffeeddccbb "));
+        }
+        assert_true(LIST_EMPTY(&r->m.image_jobs));
+}
+
+/* What has begun is over with its answer; nothing is asked for those who have gone. */
+static void leave(void **state) {
+        (void)state;
+        for (unsigned i = 0; i < 20; i++)
+                ask(i, ALICE, (struct ask){ .op = i % 2 ? ASK_IMAGE_LIST : ASK_IMAGE_VERIFY });
+        for (unsigned i = 1; i < 20; i++)
+                rig_client(r, i, ALICE);
+        settle();
+        answer(ENGINE_IMAGE_LOOK, no_image());
+        assert_int_equal(asked(ENGINE_IMAGE_LOOK), 1);
+        rig_client(r, 0, ALICE);
+        settle();
+        assert_true(LIST_EMPTY(&r->m.image_jobs));
+        answer(ENGINE_IMAGE_LOOK, no_image());
+        assert_int_equal(asked(ENGINE_IMAGE_LOOK), 0);
+        assert_true(TAILQ_EMPTY(&r->m.image_looks));
+}
+
+static void broker_goes(void **state) {
+        (void)state;
+        for (unsigned i = 0; i < 3; i++)
+                ask(i, ALICE, (struct ask){ .op = ASK_IMAGE_LIST });
+        r->m.broker.welcomed = false;
+        answer(ENGINE_IMAGE_LOOK, (struct engine_msg){ .type = ENGINE_FAILED,
+                                                       .error = ENGINE_E_UNREACHABLE,
+                                                       .text = "gone" });
+        r->m.broker.welcomed = true;
+        for (unsigned i = 0; i < 3; i++)
+                assert_says(&r->clients[i], 125,
+                            i == 0 ? "image list: gone"
+                                   : "image list: the engine broker takes no request");
+        assert_true(LIST_EMPTY(&r->m.image_jobs));
+}
+
+static unsigned n_found;
+
+static void count(struct image_wait *w, const struct engine_msg *m) {
+        assert_true(!w->look && m->type == ENGINE_IMAGE_IS);
+        n_found++;
+}
+
+/* However many profiles there are. */
+static void few_at_once(void **state) {
+        struct image_wait waits[3 * IMAGE_LOOKS_MAX] = { 0 };
+        const unsigned n = sizeof(waits) / sizeof(waits[0]);
+        char profile[16];
+
+        (void)state;
+        n_found = 0;
+        for (unsigned i = 0; i < n; i++) {
+                waits[i].found = count;
+                snprintf(profile, sizeof(profile), "p%u", i);
+                image_look(&r->m, profile, "image", &waits[i]);
+        }
+        settle();
+        image_look_leave(&waits[n - 1]);
+        for (unsigned i = 0; i < n - 1; i++) {
+                unsigned left = n - 1 - i;
+
+                assert_int_equal(asked(ENGINE_IMAGE_LOOK),
+                                 left < IMAGE_LOOKS_MAX ? left : IMAGE_LOOKS_MAX);
+                answer(ENGINE_IMAGE_LOOK, no_image());
+        }
+        assert_int_equal(n_found, n - 1);
+        assert_true(TAILQ_EMPTY(&r->m.image_looks));
+}
+
+/* Out of the config alone. */
+static void profiles(void **state) {
+        struct rig_end *c = ask(0, ALICE, (struct ask){ .op = ASK_PROFILES, .form = ANSWER_RECORDS });
+        const uint8_t *p = (const uint8_t *)c->said, *record;
+        size_t left = sizeof(c->said), len;
+        struct image_info info;
+
+        (void)state;
+        assert_int_equal(asked(ENGINE_IMAGE_LOOK), 0);
+        assert_true(c->final && c->code == 0);
+        assert_int_equal(record_next(&p, &left, &record, &len), 1);
+        assert_int_equal(image_info_decode(record, len, &info), 0);
+        assert_string_equal(info.profile, "default");
+        assert_string_equal(info.name, "debian:bookworm-slim");
+        assert_false(info.present);
+        assert_true(info.memory_bytes > 0);
+        r->m.broker.state = ENGINE_DOWN;
+        snprintf(r->m.broker.state_text, sizeof(r->m.broker.state_text), "no engine: start it");
+        assert_says(ask(0, ALICE, (struct ask){ .op = ASK_PROFILES }), 125,
+                    "profiles: no engine: start it");
 }
 
 /* --- verify -------------------------------------------------------------------------------------- */
@@ -320,7 +429,7 @@ static void pull_fails(void **state) {
 /* Who does not wait for it any more costs nothing but the pull itself; who comes meanwhile is bounded. */
 static void bounds(void **state) {
         struct ask pull = { .op = ASK_IMAGE_PULL, .n_labels = 1, .labels = { "profile=once" } };
-        struct ask list = { .op = ASK_IMAGE_LIST };
+        struct ask list = { .op = ASK_IMAGE_LIST }, verify = { .op = ASK_IMAGE_VERIFY };
         struct rig_end *c;
 
         (void)state;
@@ -329,9 +438,15 @@ static void bounds(void **state) {
                     "rejected: image pull: uid 1000 pulls already: wait for it");
         ask(1, BOB, pull);
         assert_int_equal(asked(ENGINE_IMAGE), 2);
+        for (unsigned i = 0; i < 9; i++)
+                ask(2 + i, ALICE, list);
         for (unsigned i = 0; i < 3; i++)
-                ask(2, ALICE, list);
-        assert_says(ask(2, ALICE, list), 125, "too many requests about images");
+                ask(11 + i, ALICE, verify);
+        assert_says(ask(14, ALICE, verify), 125, "too many requests about images");
+        /* One that has gone makes room. */
+        rig_client(r, 11, ALICE);
+        assert_false(ask(14, ALICE, verify)->final);
+        assert_false(ask(11, ALICE, list)->final);
         rig_client(r, 0, ALICE);
         settle();
         assert_says(ask(1, ALICE, pull), 125, "pulls already");
@@ -342,9 +457,12 @@ static void bounds(void **state) {
         assert_true(LIST_EMPTY(&r->m.image_jobs));
         /* The end of the manager. */
         c = ask(1, ALICE, pull);
+        ask(2, ALICE, list);
         image_refuse_all(&r->m);
         settle();
         assert_says(c, 125, "image pull: hermes-sandboxd is stopping");
+        assert_says(&r->clients[2], 125, "image list: hermes-sandboxd is stopping");
+        answer(ENGINE_IMAGE_LOOK, no_image());
         answer(ENGINE_IMAGE, (struct engine_msg){ .type = ENGINE_IMAGE_READY, .image = OTHER });
         assert_true(LIST_EMPTY(&r->m.image_jobs));
 }
@@ -371,6 +489,11 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(lists, begin, end),
                 cmocka_unit_test_setup_teardown(fails, begin, end),
+                cmocka_unit_test_setup_teardown(many, begin, end),
+                cmocka_unit_test_setup_teardown(leave, begin, end),
+                cmocka_unit_test_setup_teardown(broker_goes, begin, end),
+                cmocka_unit_test_setup_teardown(few_at_once, begin, end),
+                cmocka_unit_test_setup_teardown(profiles, begin, end),
                 cmocka_unit_test_setup_teardown(verifies, begin, end),
                 cmocka_unit_test_setup_teardown(unused, begin, end),
                 cmocka_unit_test_setup_teardown(of_sessions, begin, end),

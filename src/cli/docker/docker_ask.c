@@ -114,9 +114,9 @@ int docker_ask_session(const struct docker *d, const char *word, struct docker_a
         return r < 0 ? EXIT_SANDBOX : 0;
 }
 
-int docker_ask_profile(const struct docker *d, const char *name, struct docker_answer *a,
+int docker_ask_profile(const struct docker *d, const char *name, bool image, struct docker_answer *a,
                        struct image_info *ret) {
-        const struct ask q = { .op = ASK_IMAGE_LIST, .form = ANSWER_RECORDS };
+        const struct ask q = { .op = image ? ASK_IMAGE_LIST : ASK_PROFILES, .form = ANSWER_RECORDS };
         int r = docker_ask(d, &q, a);
 
         if (r != 0)

@@ -35,9 +35,9 @@ int docker_answer_image(struct docker_answer *a, struct image_info *ret);
 /* The one session that @word names. As docker_ask(). */
 int docker_ask_session(const struct docker *d, const char *word, struct docker_answer *a,
                        struct session_info *ret);
-/* What is known of the profile @name, and its image. As docker_ask(), with EXIT_CONFIG where there is no such profile
- * for this caller. */
-int docker_ask_profile(const struct docker *d, const char *name, struct docker_answer *a,
+/* What is known of the profile @name, with @image of its image, too, at the price of a question to the engine. As
+ * docker_ask(), with EXIT_CONFIG where there is no such profile for this caller. */
+int docker_ask_profile(const struct docker *d, const char *name, bool image, struct docker_answer *a,
                        struct image_info *ret);
 
 /* Has the manager record that the flag @flag was refused here. Nothing is said where it cannot be told. */

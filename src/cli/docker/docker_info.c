@@ -61,8 +61,8 @@ int docker_version(const struct docker *d, int argc, char **argv) {
 
         if (!take_format("version", argc, argv, &format, &code))
                 return code;
-        /* This asks manager, broker and engine, and for the caller's right to the profile. */
-        code = docker_ask_profile(d, d->profile, &a, &p);
+        /* Is the manager there, does it reach broker and engine, and may the caller use the profile? */
+        code = docker_ask_profile(d, d->profile, false, &a, &p);
         docker_answer_done(&a);
         if (code != 0)
                 return docker_fail(a.error.text);
@@ -145,7 +145,7 @@ int docker_info(const struct docker *d, int argc, char **argv) {
 
         if (!take_format("info", argc, argv, &format, &code))
                 return code;
-        code = docker_ask_profile(d, d->profile, &profile, &p);
+        code = docker_ask_profile(d, d->profile, true, &profile, &p);
         if (code != 0)
                 code = docker_fail(profile.error.text);
         else if (count(d, &sessions, n) != 0)

@@ -250,7 +250,7 @@ static int run(const struct docker *d, struct run_words *r) {
         struct open_request q;
         struct errmsg e;
         const char *flag;
-        int code = docker_ask_profile(d, d->profile, &a, &p);
+        int code = docker_ask_profile(d, d->profile, false, &a, &p);
 
         if (code != 0) {
                 docker_answer_done(&a);
