@@ -183,11 +183,37 @@ static int rm(char **args) {
         return *args ? files_rm(args, recursive, force) : usage("rm");
 }
 
+/* As mkdir -p: what is there stays as it is, and a link that leads to a folder is one. */
+static int make_folder(char *path) {
+        char *slash = path;
+
+        do {
+                slash = strchr(slash + 1, '/');
+                if (slash)
+                        *slash = '\0';
+                if (mkdir(path, 0755) < 0 && errno != EEXIST) {
+                        files_say(NULL, "cannot make", path, strerror(errno));
+                        return 1;
+                }
+                if (slash)
+                        *slash = '/';
+        } while (slash);
+        if (chdir(path) == 0)
+                return 0;
+        files_say(NULL, "cannot enter", path, strerror(errno));
+        return 1;
+}
+
+static int make(char **args) {
+        return args[0][0] == '/' && !args[1] ? make_folder(args[0]) : usage("mkdir");
+}
+
 int files_main(int argc, char **argv) {
         static const struct {
                 const char *name;
                 int (*run)(char **args);
-        } verbs[] = { { "put", put }, { "get", get }, { "cat", cat }, { "ls", files_ls }, { "rm", rm } };
+        } verbs[] = { { "put", put },     { "get", get }, { "cat", cat },
+                      { "ls", files_ls }, { "rm", rm },   { "mkdir", make } };
 
         umask(0);
         for (size_t i = 0; argc > 2 && i < sizeof(verbs) / sizeof(verbs[0]); i++)

@@ -1,5 +1,5 @@
 /*
- * The file tool: what `hermes-sandbox cp`, `cat`, `ls` and `rm` run inside a sandbox. It is the agent's own binary,
+ * The file tool: what `hermes-sandbox cp`, `cat`, `ls` and `rm`, and `docker run`, run inside a sandbox. It is the agent's own binary,
  * executed as an ordinary command with argv[0] FILES_NAME: with the command's uid and rights, and with nothing of
  * the agent's. So it can do what any command can, and what it says is to be trusted as much as any command's output:
  * other processes of its uid can reach into it.
@@ -10,6 +10,7 @@
  *     cat PATH…          the files' bytes to stdout
  *     ls PATH…           a stream of items to stdout
  *     rm [-r] [-f] PATH…
+ *     mkdir PATH         an absolute one, and what is missing before it, with mode 0755; then it can be entered
  *
  * What cannot be done gets one line on stderr, which ends with a NUL, as names may hold anything else. The exit status
  * is 0, 1 when something was not done, or 64.

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/cli_fork.h"
 #include "cli/cli_opts.h"
 #include "common/cleanup.h"
 #include "common/exitcode.h"
@@ -87,7 +88,7 @@ static int run_program(const struct cli *c, const char *name, const char *arg, b
                 cli_error("%s/%s: %s", c->libexec, name, strerror(ENAMETOOLONG));
                 return EXIT_SANDBOX;
         }
-        pid = fork();
+        pid = cli_fork();
         if (pid == 0) {
                 if (quiet) {
                         _cleanup_fd_ int null = open("/dev/null", O_WRONLY | O_CLOEXEC);

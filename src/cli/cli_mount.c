@@ -116,27 +116,51 @@ static int aside(const struct cli_mount *in, const char *what, char ret[MOUNT_DS
 static int make_room(int dir, const char *name, bool folder) {
         struct stat st;
 
-        if (folder)
-                return unlinkat(dir, name, AT_REMOVEDIR);
         if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                 return -1;
-        if (!S_ISREG(st.st_mode) || st.st_size > 0) {
+        if (folder ? !S_ISDIR(st.st_mode) : !S_ISREG(st.st_mode) || st.st_size > 0) {
                 errno = EEXIST;
                 return -1;
         }
-        return unlinkat(dir, name, 0);
+        return unlinkat(dir, name, folder ? AT_REMOVEDIR : 0);
+}
+
+static bool leads_to(int dir, const char *name, const char *to) {
+        char there[MOUNT_DST_MAX + 1];
+        ssize_t n = readlinkat(dir, name, there, sizeof(there));
+
+        return n >= 0 && (size_t)n == strlen(to) && memcmp(there, to, (size_t)n) == 0;
 }
 
 /* A link of that name to that place, which is a folder's or a file's. 0, or -1 and errno. */
 static int link_to(int dir, const char *name, const char *to, bool folder) {
-        char there[MOUNT_DST_MAX + 1];
-        ssize_t n = readlinkat(dir, name, there, sizeof(there));
+        int why;
 
-        if (n >= 0 && (size_t)n == strlen(to) && memcmp(there, to, (size_t)n) == 0)
+        if (leads_to(dir, name, to) || symlinkat(to, dir, name) == 0)
                 return 0;
-        if (n < 0 && errno == EINVAL && make_room(dir, name, folder) < 0)
-                return -1;
-        return symlinkat(to, dir, name);
+        /* Another run may do the same at this moment. */
+        if (errno == EEXIST && (make_room(dir, name, folder) == 0 || errno == ENOENT) &&
+            symlinkat(to, dir, name) == 0)
+                return 0;
+        why = errno;
+        if (leads_to(dir, name, to))
+                return 0;
+        errno = why;
+        return -1;
+}
+
+/* @name is to be made, or given up for a link, in the folder @source, and errno says why it cannot be. */
+static int no_place(const char *what, const char *text, const char *source, const char *name,
+                    struct errmsg *e) {
+        int r = errno;
+        char mend[256] = "";
+
+        /* Such is left where the genuine docker has made a place for a mount. */
+        if (r == EACCES || r == EPERM)
+                snprintf(mend, sizeof(mend), ": it is another user's: sudo chown -R %u:%u %.200s",
+                         getuid(), getgid(), source);
+        return errmsg_set(e, EXIT_USAGE, "%s %.200s: no place for it in %.200s: %s: %s%s", what, text,
+                          source, name, strerror(r), mend);
 }
 
 /* The place that @in has in folder @out becomes a link to @to, made with the caller's rights. No link is followed on the
@@ -162,8 +186,7 @@ static int make_link(const struct cli_mount *out, const struct cli_mount *in, co
                 if (next && (mkdirat(fd, name, 0755) == 0 || errno == EEXIST))
                         below = openat(fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
                 if (below < 0)
-                        return errmsg_set(e, EXIT_USAGE, "%s %.200s: no place for it in %.200s: %s: %s",
-                                          what, in->text, source, name, strerror(errno));
+                        return no_place(what, in->text, source, name, e);
                 close(fd);
                 fd = below;
         }

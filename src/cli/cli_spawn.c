@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/cli_fork.h"
 #include "common/cleanup.h"
 #include "common/exitcode.h"
 
@@ -36,7 +37,7 @@ static _Noreturn void become(const char *const argv[], const int fds[4]) {
 
 int spawn_run(const char *const argv[], int stdin_fd, int also_fd) {
         const int fds[4] = { stdin_fd, -1, -1, also_fd };
-        pid_t pid = fork();
+        pid_t pid = cli_fork();
 
         if (pid == 0)
                 become(argv, fds);
@@ -73,7 +74,7 @@ int spawn_read(const char *const argv[], char **ret) {
                 return -errno;
         in = ends[0];
         out = ends[1];
-        pid = fork();
+        pid = cli_fork();
         if (pid == 0)
                 become(argv, (const int[4]){ null, out, out, -1 });
         if (pid < 0)

@@ -148,6 +148,8 @@ ssize_t image_info_encode(const struct image_info *i, void *buf, size_t cap) {
         wire_put_u64(&out, i->shm_bytes);
         wire_put_u32(&out, i->pids_limit);
         wire_put_u64(&out, i->capabilities);
+        wire_put_str(&out, i->workdir);
+        wire_put_u8(&out, i->read_only);
         wire_put_u8(&out, i->n_tmpfs);
         for (uint8_t t = 0; t < i->n_tmpfs; t++) {
                 wire_put_str(&out, i->tmpfs[t].path);
@@ -177,6 +179,8 @@ int image_info_decode(const void *buf, size_t len, struct image_info *ret) {
         i.shm_bytes = wire_get_u64(&in);
         i.pids_limit = wire_get_u32(&in);
         i.capabilities = wire_get_u64(&in);
+        i.workdir = wire_get_str(&in, PROTO_PATH_MAX);
+        i.read_only = wire_get_bool(&in);
         i.n_tmpfs = wire_get_u8(&in);
         in.bad |= i.n_tmpfs > NARROW_TMPFS_MAX;
         for (uint8_t t = 0; !in.bad && t < i.n_tmpfs; t++) {

@@ -80,6 +80,8 @@ struct image_info {
         uint64_t memory_bytes, cpu_nano, shm_bytes;
         uint32_t pids_limit;
         uint64_t capabilities; /* of commands as uid 0: bits CAP_X */
+        const char *workdir;   /* absolute */
+        bool read_only;        /* the root file system is */
         uint8_t n_tmpfs;       /* at most NARROW_TMPFS_MAX: no more of them can be narrowed */
         struct {
                 const char *path;

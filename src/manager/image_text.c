@@ -151,7 +151,7 @@ char *image_list_text(const struct image_row *rows, size_t n, bool json, size_t 
 }
 
 char *image_list_records(struct manager *m, const struct image_row *rows, size_t n, size_t *ret_len) {
-        static uint8_t record[4 + 4096 + NARROW_TMPFS_MAX * (NARROW_PATH_MAX + 16)];
+        static uint8_t record[4 + 4096 + PROTO_PATH_MAX + NARROW_TMPFS_MAX * (NARROW_PATH_MAX + 16)];
         char *buf = NULL;
         FILE *f = open_memstream(&buf, ret_len);
 
@@ -179,6 +179,8 @@ char *image_list_records(struct manager *m, const struct image_row *rows, size_t
                 info.shm_bytes = p->shm_bytes;
                 info.pids_limit = p->pids_limit;
                 info.capabilities = p->capabilities;
+                info.workdir = p->workdir;
+                info.read_only = p->read_only;
                 for (size_t t = 0; t < p->n_tmpfs && t < NARROW_TMPFS_MAX; t++) {
                         info.tmpfs[t].path = p->tmpfs[t].path;
                         info.tmpfs[t].bytes = p->tmpfs[t].bytes;

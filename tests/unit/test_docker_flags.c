@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -45,6 +46,8 @@ static const struct image_info profile = {
         .shm_bytes = 16 << 20,
         .pids_limit = 128,
         .capabilities = 1 << CAP_CHOWN | 1 << CAP_FOWNER,
+        .workdir = "/srv/work",
+        .read_only = true,
         .n_tmpfs = 2,
         .tmpfs = { { "/tmp", 32 << 20 }, { "/workspace", 64 << 20 } },
 };
@@ -220,6 +223,104 @@ static void refusals(void **state) {
                                W("--restart=no"), W("--pull"), W("missing"), W("i")),
                          0);
         assert_int_equal(r.n_warnings, 0);
+}
+
+/* --- what is not given ---------------------------------------------------------------------------------- */
+
+/* What run_warn() writes, which says as many lines. */
+static const char *warnings(const struct image_info *p) {
+        static char text[4096];
+        int fd = memfd_create("warnings", MFD_CLOEXEC), kept = dup(STDERR_FILENO), lines = 0, n;
+        ssize_t len;
+
+        assert_true(fd >= 0 && kept >= 0 && dup2(fd, STDERR_FILENO) == STDERR_FILENO);
+        n = run_warn(&r, p);
+        dup2(kept, STDERR_FILENO);
+        close(kept);
+        len = pread(fd, text, sizeof(text) - 1, 0);
+        close(fd);
+        assert_true(len >= 0);
+        text[len] = '\0';
+        for (const char *s = text; (s = strchr(s, '\n')); s++)
+                lines++;
+        assert_int_equal(n, lines);
+        return text;
+}
+
+static void less_is_told(void **state) {
+        struct image_info writable = profile;
+
+        (void)state;
+        assert_int_equal(PARSE(W("--cap-drop"), W("ALL"), W("--cap-add"), W("CHOWN"), W("i")), 0);
+        assert_non_null(strstr(warnings(&profile),
+                               "WARNING: --cap-drop: not done: commands as root have "
+                               "FOWNER, as profile \"hermes\" does"));
+        assert_int_equal(PARSE(W("--cap-drop=cap_chown"), W("i")), 0);
+        assert_non_null(strstr(warnings(&profile), "have CHOWN, as"));
+        assert_int_equal(PARSE(W("--read-only=false"), W("i")), 0);
+        assert_non_null(strstr(warnings(&profile), "--read-only=false: not done: profile \"hermes\" has "
+                                                   "read_only: true"));
+        writable.read_only = false;
+        assert_string_equal(warnings(&writable), "");
+        assert_int_equal(PARSE(W("--read-only"), W("i")), 0);
+        assert_non_null(strstr(warnings(&writable), "--read-only: not done: "));
+        assert_int_equal(PARSE(W("--tmpfs"), W("/tmp:rw,noexec,nosuid,size=1m,mode=700"), W("--mount"),
+                               W("type=tmpfs,dst=/workspace,readonly,tmpfs-mode=0750"), W("i")),
+                         0);
+        assert_non_null(
+                strstr(warnings(&profile), "WARNING: --tmpfs /tmp: noexec,mode=700: not done: "));
+        assert_non_null(strstr(warnings(&profile),
+                               "WARNING: --tmpfs /workspace: readonly,tmpfs-mode=0750: not done: "));
+        assert_int_equal(PARSE(W("--ipc=none"), W("i")), 0);
+        assert_non_null(strstr(warnings(&profile), "WARNING: --ipc none: not done: private; "));
+        assert_int_equal(PARSE(W("--init=false"), W("i")), 0);
+        assert_string_equal(warnings(&profile), "WARNING: --init=false: not done: always: the agent "
+                                                "reaps what is left over\n");
+}
+
+static void what_is_so_is_not_told(void **state) {
+        (void)state;
+        assert_int_equal(PARSE(W("--init"), W("--cap-drop"), W("ALL"), W("--cap-add"), W("CHOWN"),
+                               W("--cap-add"), W("FOWNER"), W("--read-only"), W("--tmpfs"),
+                               W("/tmp:rw,exec,nosuid,nodev,size=16m,mode=1777"), W("--mount"),
+                               W("type=tmpfs,dst=/workspace,tmpfs-mode=1777"), W("i")),
+                         0);
+        assert_string_equal(warnings(&profile), "");
+        /* No command of that user has a capability. */
+        assert_int_equal(PARSE(W("--cap-drop"), W("ALL"), W("-u"), W("1000"), W("i")), 0);
+        assert_string_equal(warnings(&profile), "");
+        /* The last one counts. */
+        assert_int_equal(PARSE(W("--tmpfs"), W("/tmp:noexec"), W("--tmpfs"), W("/tmp:size=1m"), W("i")),
+                         0);
+        assert_string_equal(warnings(&profile), "");
+}
+
+/* --- where commands start ------------------------------------------------------------------------------- */
+
+static void a_workdir_that_is_there_is_not_made(void **state) {
+        static const struct {
+                const char *path;
+                bool make;
+        } dirs[] = { { "/", false },          { "//", false },           { "/tmp", false },
+                     { "/tmp/", false },      { "/srv/work", false },    { "/data", false },
+                     { "/workspace", false }, { "/workspace/x", true },  { "/tmp2", true },
+                     { "/srv", true },        { "/srv/work/one", true }, { "/dat", true } };
+        struct open_request q;
+        const char *flag;
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
+                char word[32];
+
+                strcpy(word, dirs[i].path);
+                assert_int_equal(PARSE(W("-w"), word, W("-v"), W("/srv:/data"), W("debian:12")), 0);
+                assert_int_equal(run_judge(&r, &profile, &q, &flag, &e), 0);
+                assert_string_equal(q.workdir, word);
+                assert_int_equal(r.make_workdir, dirs[i].make);
+        }
+        assert_int_equal(PARSE(W("debian:12")), 0);
+        assert_int_equal(run_judge(&r, &profile, &q, &flag, &e), 0);
+        assert_false(r.make_workdir);
 }
 
 /* --- files ---------------------------------------------------------------------------------------------- */
@@ -409,6 +510,9 @@ int main(void) {
                 cmocka_unit_test(sizes),
                 cmocka_unit_test(refusals),
                 cmocka_unit_test(judged),
+                cmocka_unit_test(less_is_told),
+                cmocka_unit_test(what_is_so_is_not_told),
+                cmocka_unit_test(a_workdir_that_is_there_is_not_made),
                 cmocka_unit_test(files_are_told_from_folders),
                 cmocka_unit_test(no_file_goes_into_a_folder_of_the_host),
                 cmocka_unit_test(what_is_read_the_tool_puts),

@@ -343,6 +343,48 @@ static void test_deep(void **state) {
         assert_int_equal(access("from", F_OK), -1);
 }
 
+/* In a process of its own, as it goes there. */
+static int make_folder(const char *path) {
+        char word[512];
+        pid_t pid = fork();
+        int status;
+
+        snprintf(word, sizeof(word), "%s", path);
+        if (pid == 0)
+                _exit(files_main(3, (char *[]){ (char *)FILES_NAME, (char *)"mkdir", word, NULL }));
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        return WEXITSTATUS(status);
+}
+
+static void test_mkdir(void **state) {
+        char here[256], path[512];
+        struct stat st;
+
+        (void)state;
+        assert_non_null(getcwd(here, sizeof(here)));
+        assert_int_equal(mkdir("old", 0711), 0);
+        assert_int_equal(symlink("old", "link"), 0);
+        snprintf(path, sizeof(path), "%s/link//one/two/", here);
+        for (int i = 0; i < 2; i++)
+                assert_int_equal(make_folder(path), 0);
+        assert_int_equal(stat("old/one/two", &st), 0);
+        assert_int_equal(st.st_mode, S_IFDIR | 0755);
+        assert_int_equal(stat("old/one", &st), 0);
+        assert_int_equal(st.st_mode, S_IFDIR | 0755);
+        assert_int_equal(stat("old", &st), 0);
+        assert_int_equal(st.st_mode, S_IFDIR | 0711);
+        assert_int_equal(make_folder("/"), 0);
+        /* A file is none, neither at the end nor before it. */
+        tree_file("old/file", "x", 0644);
+        snprintf(path, sizeof(path), "%s/old/file", here);
+        assert_int_equal(make_folder(path), 1);
+        strcat(path, "/three");
+        assert_int_equal(make_folder(path), 1);
+        assert_int_equal(make_folder("/proc/nosuch"), 1);
+        assert_int_equal(make_folder("relative"), 64);
+        assert_int_equal(access("relative", F_OK), -1);
+}
+
 /* The kernel's own trees are no files: they are left out where they are met, and not where they are named. */
 static void test_kernels(void **state) {
         int fd;
@@ -360,8 +402,8 @@ static void test_kernels(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                CASE(test_named),    CASE(test_signal), CASE(test_full),
-                CASE(test_changing), CASE(test_deep),   CASE(test_kernels),
+                CASE(test_named), CASE(test_signal),  CASE(test_full),  CASE(test_changing),
+                CASE(test_deep),  CASE(test_kernels), CASE(test_mkdir),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

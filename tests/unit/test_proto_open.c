@@ -223,6 +223,8 @@ static void images(void **state) {
                                 .shm_bytes = 6,
                                 .pids_limit = 7,
                                 .capabilities = UINT64_C(1) << 40 | 3,
+                                .workdir = "/work",
+                                .read_only = true,
                                 .n_tmpfs = 2,
                                 .tmpfs = { { "/tmp", 8 }, { "/root", 9 } } },
                           g;
@@ -241,6 +243,8 @@ static void images(void **state) {
         assert_true(g.present && g.bytes == 1 && g.uid == 2 && g.gid == 3 && g.memory_bytes == 4);
         assert_true(g.cpu_nano == 5 && g.shm_bytes == 6 && g.pids_limit == 7);
         assert_true(g.capabilities == (UINT64_C(1) << 40 | 3) && g.n_tmpfs == 2);
+        assert_string_equal(g.workdir, "/work");
+        assert_true(g.read_only);
         assert_string_equal(g.tmpfs[1].path, "/root");
         assert_true(g.tmpfs[0].bytes == 8 && g.tmpfs[1].bytes == 9);
 }

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/cli_fork.h"
 #include "cli/docker/docker.h"
 #include "common/exitcode.h"
 
@@ -40,7 +41,7 @@ static int watch(pid_t child) {
 }
 
 int docker_in_child(int (*work)(void *userdata), void *userdata, const sigset_t *before) {
-        pid_t child = fork();
+        pid_t child = cli_fork();
 
         if (child == 0) {
                 sigprocmask(SIG_SETMASK, before, NULL);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -145,20 +146,38 @@ static int take(struct cli_sink *sink, uint8_t stream, const void *bytes, size_t
         return 0;
 }
 
-static int not_copied(const struct docker *d, const struct run_file *f, const struct tool_says *s,
-                      const struct cli_outcome *o) {
+/* Has the tool do it in that session, and in @says and @o what came of it. True: it is done. */
+static bool ask_tool(const struct docker *d, const char *session, const char *const args[2], bool input,
+                     struct tool_says *says, struct cli_outcome *o) {
+        const struct exec_request q = {
+                .use_stdin = input,
+                .files = true,
+                .profile = "",
+                .workdir = "/",
+                .session = session,
+                .args = (const char **)(uintptr_t)args,
+                .n_args = 2,
+        };
+        const struct cli_way way = { .kind = CLI_EXEC, .use_stdin = input };
+
+        cli_exec_send(&d->cli, &q, &way, &says->sink, o);
+        return o->end == CLI_END_RESULT && o->exit_code == 0;
+}
+
+/* @what could not be done: a line. */
+static int not_done(const struct docker *d, const char *what, const struct tool_says *s,
+                    const struct cli_outcome *o) {
         const char *why = o->end == CLI_END_RESULT   ? o->result.message
                           : o->end == CLI_END_REJECT ? o->reject.message
                                                      : o->error.text;
 
         if (s->len > 0)
                 cli_error(
-                        "--%s %.200s: cannot be copied to %.300s: %s: a place below tmpfs, or read_only: "
-                        "false, of profile \"%.64s\" can be written to",
-                        f->flag->f.name, f->src, f->at, s->line, d->profile);
+                        "%s: %s: a place below tmpfs, or read_only: false, of profile \"%.64s\" can be "
+                        "written to",
+                        what, s->line, d->profile);
         else
-                cli_error("--%s %.200s: cannot be copied to %.300s: %.400s", f->flag->f.name, f->src,
-                          f->at, why[0] ? why : "its end is not known");
+                cli_error("%s: %.400s", what, why[0] ? why : "its end is not known");
         return DOCKER_USAGE;
 }
 
@@ -173,23 +192,28 @@ int run_files_link(const struct run_words *r, struct errmsg *e) {
 }
 
 int run_file_put(const struct docker *d, const struct run_file *f, const char *session) {
-        static const char *args[] = { "put", "/" };
-        const struct exec_request q = {
-                .use_stdin = true,
-                .files = true,
-                .profile = "",
-                .workdir = "/",
-                .session = session,
-                .args = args,
-                .n_args = sizeof(args) / sizeof(args[0]),
-        };
-        const struct cli_way way = { .kind = CLI_EXEC, .use_stdin = true };
+        static const char *const args[2] = { "put", "/" };
         struct tool_says says = { .sink.take = take };
         struct cli_outcome o = { .end = CLI_END_LOST };
+        char what[600];
 
         if (lseek(f->fd, 0, SEEK_SET) < 0 || dup2(f->fd, STDIN_FILENO) < 0)
                 errmsg_set(&o.error, 0, "%s", strerror(errno));
-        else
-                cli_exec_send(&d->cli, &q, &way, &says.sink, &o);
-        return o.end == CLI_END_RESULT && o.exit_code == 0 ? 0 : not_copied(d, f, &says, &o);
+        else if (ask_tool(d, session, args, true, &says, &o))
+                return 0;
+        snprintf(what, sizeof(what), "--%s %.200s: cannot be copied to %.300s", f->flag->f.name, f->src,
+                 f->at);
+        return not_done(d, what, &says, &o);
+}
+
+int run_workdir_make(const struct docker *d, const char *workdir, const char *session) {
+        const char *const args[2] = { "mkdir", workdir };
+        struct tool_says says = { .sink.take = take };
+        struct cli_outcome o = { .end = CLI_END_LOST };
+        char what[400];
+
+        if (ask_tool(d, session, args, false, &says, &o))
+                return 0;
+        snprintf(what, sizeof(what), "--workdir %.300s: cannot be made", workdir);
+        return not_done(d, what, &says, &o);
 }

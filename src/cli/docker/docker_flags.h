@@ -15,7 +15,7 @@
 
 enum flag_decision {
         FLAG_TAKEN, /* it does what it does in docker, as far as the profile goes */
-        FLAG_POLICY, /* the profile, or the sandbox's make, decides: silently where that is what was asked for */
+        FLAG_POLICY, /* the profile, or the sandbox's make, decides: silently, but for =false of what is always so */
         FLAG_WARNED,  /* the same, and a WARNING says so: it asks for what is not given */
         FLAG_REFUSED, /* exit status 125 and one line */
         FLAG_AUDITED, /* the same, and the manager records it */
@@ -55,18 +55,22 @@ struct run_file {
 /* What the words of a run say. All strings are the words' own, or literals. */
 struct run_words {
         bool detach, input, tty, remove;
-        bool storage; /* --storage-opt was there */
+        bool storage;             /* --storage-opt was there */
+        bool read_only, writable; /* --read-only, --read-only=false */
+        bool make_workdir;        /* workdir may not be there: run_judge() says it */
         const char *name, *workdir, *network;
         uint64_t memory_bytes, cpu_nano, pids, shm_bytes; /* 0: not asked for */
         struct {
                 const char *path;
                 int path_len;
                 uint64_t bytes; /* 0: no size was asked for */
+                char other[64]; /* what else was asked for and no tmpfs here is, with commas; cut */
         } tmpfs[NARROW_TMPFS_MAX];
         int n_tmpfs;
         bool user;
         uint32_t uid, gid;     /* gid UINT32_MAX: none was named */
         uint64_t capabilities; /* added ones: bits CAP_X */
+        uint64_t dropped;      /* likewise */
         bool agents_own;       /* SETUID or SETGID was among them */
         struct cli_mounts mounts;
         struct run_file files[RUN_FILES_MAX];
@@ -113,6 +117,8 @@ int take_cpus(struct run_words *r, const struct run_flag *f, const char *value, 
 int take_pids(struct run_words *r, const struct run_flag *f, const char *value, struct errmsg *e);
 int take_network(struct run_words *r, const struct run_flag *f, const char *value, struct errmsg *e);
 int take_cap_add(struct run_words *r, const struct run_flag *f, const char *value, struct errmsg *e);
+int take_cap_drop(struct run_words *r, const struct run_flag *f, const char *value, struct errmsg *e);
+int take_read_only(struct run_words *r, const struct run_flag *f, const char *value, struct errmsg *e);
 int take_security(struct run_words *r, const struct run_flag *f, const char *value, struct errmsg *e);
 int take_entrypoint(struct run_words *r, const struct run_flag *f, const char *value, struct errmsg *e);
 int take_storage(struct run_words *r, const struct run_flag *f, const char *value, struct errmsg *e);

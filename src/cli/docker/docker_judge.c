@@ -164,6 +164,24 @@ static void judge_user(const struct run_words *r, const struct image_info *p, st
         n->gid = gid;
 }
 
+/* Is that place there for certain? A slash at its end is none of its name. */
+static bool is_there(const char *path, const struct run_words *r, const struct image_info *p) {
+        size_t len = strlen(path);
+
+        while (len > 1 && path[len - 1] == '/')
+                len--;
+        if (len == 1 || (strlen(p->workdir) == len && memcmp(p->workdir, path, len) == 0))
+                return true;
+        for (int k = 0; k < p->n_tmpfs; k++)
+                if (strlen(p->tmpfs[k].path) == len && memcmp(p->tmpfs[k].path, path, len) == 0)
+                        return true;
+        for (int i = 0; i < r->mounts.n; i++)
+                if ((size_t)r->mounts.of[i].target_len == len &&
+                    memcmp(r->mounts.of[i].text + r->mounts.of[i].target, path, len) == 0)
+                        return true;
+        return false;
+}
+
 int run_judge(struct run_words *r, const struct image_info *p, struct open_request *ret,
               const char **ret_flag, struct errmsg *e) {
         struct open_request q = { .form = ANSWER_RECORDS };
@@ -179,6 +197,7 @@ int run_judge(struct run_words *r, const struct image_info *p, struct open_reque
         q.profile = p->profile;
         q.image = p->name;
         q.workdir = r->workdir;
+        r->make_workdir = r->workdir[0] != '\0' && !is_there(r->workdir, r, p);
         q.narrow.memory_bytes = less(r->memory_bytes, p->memory_bytes);
         q.narrow.cpu_nano = less(r->cpu_nano, p->cpu_nano);
         q.narrow.pids_limit = (uint32_t)less(r->pids, p->pids_limit);
@@ -233,8 +252,44 @@ static int warn_tmpfs(const struct run_words *r, const struct image_info *p) {
                         continue;
                 snprintf(flag, sizeof(flag), "--tmpfs %s", tmpfs_path(r, i, path, sizeof(path)));
                 n += warn_size(flag, r->tmpfs[i].bytes, p->tmpfs[k].bytes, "tmpfs", p);
+                if (r->tmpfs[i].other[0] == '\0')
+                        continue;
+                cli_line(
+                        "WARNING: %s: %s: not done: a tmpfs here is rw,exec,nosuid,nodev, with mode 1777, or "
+                        "its user's own where it is the home",
+                        flag, r->tmpfs[i].other);
+                n++;
         }
         return n;
+}
+
+/* A capability that is dropped and added again is added. */
+static int warn_dropped(const struct run_words *r, const struct image_info *p) {
+        uint64_t kept = as_root(r, p) ? p->capabilities & r->dropped & ~r->capabilities : 0;
+        char names[128] = "";
+
+        if (kept == 0)
+                return 0;
+        for (unsigned c = 0; c < 64; c++)
+                if (kept >> c & 1) {
+                        size_t len = strlen(names);
+
+                        snprintf(names + len, sizeof(names) - len, "%s%s", len > 0 ? ", " : "",
+                                 run_capability_name(c));
+                }
+        cli_line(
+                "WARNING: --cap-drop: not done: commands as root have %s, as profile \"%s\" does: take it "
+                "from capabilities, %s",
+                names, p->profile, drop_in);
+        return 1;
+}
+
+static int warn_read_only(const struct run_words *r, const struct image_info *p) {
+        if (p->read_only ? !r->writable : !r->read_only)
+                return 0;
+        cli_line("WARNING: --read-only%s: not done: profile \"%s\" has read_only: %s: change it, %s",
+                 p->read_only ? "=false" : "", p->profile, p->read_only ? "true" : "false", drop_in);
+        return 1;
 }
 
 static int warn_rights(const struct run_words *r, const struct image_info *p) {
@@ -268,13 +323,17 @@ static int warn_files(const struct run_words *r) {
 int run_warn(const struct run_words *r, const struct image_info *p) {
         int n = warn_size("--memory", r->memory_bytes, p->memory_bytes, "memory_limit", p) +
                 warn_size("--shm-size", r->shm_bytes, p->shm_bytes, "shm_size", p) + warn_cpus(r, p) +
-                warn_pids(r, p) + warn_tmpfs(r, p) + warn_rights(r, p) + warn_files(r);
+                warn_pids(r, p) + warn_tmpfs(r, p) + warn_dropped(r, p) + warn_rights(r, p) +
+                warn_read_only(r, p) + warn_files(r);
 
         for (int i = 0; i < r->n_warnings; i++) {
                 const char *value = r->warnings[i].value;
 
                 cli_line("WARNING: --%s%s%.200s: not done: %s", r->warnings[i].flag->f.name,
-                         value ? " " : "", value ? value : "", r->warnings[i].flag->text);
+                         !value                         ? ""
+                         : r->warnings[i].flag->f.value ? " "
+                                                        : "=",
+                         value ? value : "", r->warnings[i].flag->text);
         }
         if (r->detach && r->remove) {
                 cli_line(

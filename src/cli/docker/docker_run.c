@@ -83,7 +83,7 @@ static int open_session(const struct docker *d, const struct run_words *r, struc
                                                   : refuse("protocol error: the manager says nothing");
 }
 
-/* --- a session's files, and its end ------------------------------------------------------------------- */
+/* --- what a session has from the beginning, and its end ----------------------------------------------- */
 
 /* What is done in a session that was opened here. */
 struct in_session {
@@ -100,14 +100,22 @@ static int put_file(void *userdata) {
         return run_file_put(in->d, in->file, in->name);
 }
 
-/* With signals held. 0, or what waitpid(2) says of the child that could not do it. */
-static int put_files(struct in_session *in, const sigset_t *before) {
+static int make_workdir(void *userdata) {
+        const struct in_session *in = userdata;
+
+        return run_workdir_make(in->d, in->r->workdir, in->name);
+}
+
+/* With signals held: what there has to be before a command. 0, or what waitpid(2) says of the child that could not do it. */
+static int furnish(struct in_session *in, const sigset_t *before) {
         int status = 0;
 
         for (int i = 0; i < in->r->n_files && status == 0; i++) {
                 in->file = &in->r->files[i];
                 status = docker_in_child(put_file, in, before);
         }
+        if (status == 0 && in->r->make_workdir)
+                status = docker_in_child(make_workdir, in, before);
         return status;
 }
 
@@ -140,16 +148,16 @@ static bool is_idle(const struct run_words *r) {
         return r->n_command == 0;
 }
 
-/* All files, or no session. An exit status. */
+/* All of it, or no session. An exit status. */
 static int fill(const struct docker *d, const struct run_words *r, const char *name) {
         struct in_session in = { d, r, NULL, name, NULL };
         sigset_t before;
         int status;
 
-        if (r->n_files == 0)
+        if (r->n_files == 0 && !r->make_workdir)
                 return 0;
         docker_hold_signals(&before);
-        status = put_files(&in, &before);
+        status = furnish(&in, &before);
         if (status != 0)
                 close_session(d, name);
         return docker_end_as(status, &before);
@@ -211,7 +219,7 @@ static int run_in_session(const struct docker *d, const struct run_words *r, str
         if (status != 0)
                 return status;
         docker_hold_signals(&before);
-        status = put_files(&in, &before);
+        status = furnish(&in, &before);
         if (status == 0)
                 status = docker_in_child(command_in_child, &in, &before);
         close_session(d, name);
@@ -241,7 +249,8 @@ static int check(const struct run_words *r) {
 }
 
 static bool is_one_shot(const struct run_words *r, const struct open_request *q) {
-        return narrow_is_empty(&q->narrow) && r->mounts.n == 0 && r->n_files == 0 && r->name[0] == '\0';
+        return narrow_is_empty(&q->narrow) && r->mounts.n == 0 && r->n_files == 0 && !r->make_workdir &&
+               r->name[0] == '\0';
 }
 
 static int run(const struct docker *d, struct run_words *r) {

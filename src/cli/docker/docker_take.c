@@ -268,6 +268,26 @@ int take_cap_add(struct run_words *r, const struct run_flag *f, const char *valu
                 e);
 }
 
+/* ALL, or one that may be unknown here: then nobody has it. */
+int take_cap_drop(struct run_words *r, const struct run_flag *f, const char *value, struct errmsg *e) {
+        const char *name = strncasecmp(value, "CAP_", 4) == 0 ? value + 4 : value;
+
+        (void)f;
+        (void)e;
+        for (size_t i = 0; i < N_CAPABILITIES; i++)
+                if (strcasecmp(name, "ALL") == 0 || strcasecmp(name, capabilities[i].name) == 0)
+                        r->dropped |= UINT64_C(1) << capabilities[i].number;
+        return 0;
+}
+
+int take_read_only(struct run_words *r, const struct run_flag *f, const char *value, struct errmsg *e) {
+        (void)f;
+        (void)e;
+        r->read_only = value == NULL;
+        r->writable = value != NULL;
+        return 0;
+}
+
 int take_security(struct run_words *r, const struct run_flag *f, const char *value, struct errmsg *e) {
         size_t len = strcspn(value, "=:");
 
@@ -281,12 +301,12 @@ int take_security(struct run_words *r, const struct run_flag *f, const char *val
 }
 
 int take_namespace(struct run_words *r, const struct run_flag *f, const char *value, struct errmsg *e) {
-        (void)r;
         if (strcmp(value, "host") == 0 || strncmp(value, "container:", 10) == 0)
                 return take_refused(f, value, -EACCES, "nothing allows it: a sandbox has its own", e);
-        if (value[0] == '\0' || strcmp(value, "private") == 0 ||
-            (strcmp(f->f.name, "ipc") == 0 &&
-             (strcmp(value, "shareable") == 0 || strcmp(value, "none") == 0)))
+        if (strcmp(f->f.name, "ipc") == 0 &&
+            (strcmp(value, "shareable") == 0 || strcmp(value, "none") == 0))
+                return warn(r, f, value);
+        if (value[0] == '\0' || strcmp(value, "private") == 0)
                 return 0;
         return take_invalid(f, value, "private", e);
 }
@@ -320,7 +340,9 @@ static int take(struct run_words *r, const struct run_flag *f, const char *value
 
         if (f->take)
                 return f->take(r, f, value, e);
-        if (f->decision == FLAG_POLICY || off)
+        if (f->decision == FLAG_POLICY)
+                return off ? warn(r, f, value) : 0;
+        if (off)
                 return 0;
         if (f->decision == FLAG_WARNED)
                 return warn(r, f, value);

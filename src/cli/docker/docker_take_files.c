@@ -99,8 +99,27 @@ int take_volume(struct run_words *r, const struct run_flag *f, const char *value
         return add_mount(r, f, value, copy, dst, read_only, e);
 }
 
+/* Of a tmpfs; as much of it as there is room for. */
+static void add_other(char *other, size_t cap, const char *word) {
+        size_t len = strlen(other);
+
+        snprintf(other + len, cap - len, "%s%s", len > 0 ? "," : "", word);
+}
+
+/* As the profile's are: what need not be told. */
+static bool is_as_ours(const char *word) {
+        static const char *const ours[] = {
+                "", "defaults", "rw", "exec", "nosuid", "nodev", "mode=1777"
+        };
+
+        for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+                if (strcmp(word, ours[i]) == 0)
+                        return true;
+        return false;
+}
+
 static int add_tmpfs(struct run_words *r, const struct run_flag *f, const char *path, int path_len,
-                     uint64_t bytes, struct errmsg *e) {
+                     uint64_t bytes, const char *other, struct errmsg *e) {
         int i = 0;
 
         if (path_len == 0 || path_len > NARROW_PATH_MAX || path[0] != '/')
@@ -113,28 +132,36 @@ static int add_tmpfs(struct run_words *r, const struct run_flag *f, const char *
         r->tmpfs[i].path = path;
         r->tmpfs[i].path_len = path_len;
         r->tmpfs[i].bytes = bytes;
+        snprintf(r->tmpfs[i].other, sizeof(r->tmpfs[i].other), "%s", other);
         if (i == r->n_tmpfs)
                 r->n_tmpfs++;
         return 0;
 }
 
-/* PATH[:size=N,…]. What else may stand there (rw, exec, mode=…) the profile's tmpfs has. */
+/* PATH[:size=N,…]. What else may stand there (noexec, mode=…) is told, where the profile's is otherwise. */
 int take_tmpfs(struct run_words *r, const struct run_flag *f, const char *value, struct errmsg *e) {
         const char *colon = strchr(value, ':');
-        char copy[512], *options = copy, *word;
+        char copy[512], other[sizeof(r->tmpfs[0].other)] = "", *options = copy, *word;
         uint64_t bytes = 0;
 
         if ((size_t)snprintf(copy, sizeof(copy), "%s", colon ? colon + 1 : "") >= sizeof(copy))
                 return take_invalid(f, value, "fewer options", e);
-        while ((word = strsep(&options, ",")))
-                if (strncmp(word, "size=", 5) == 0 && !take_parse_bytes(word + 5, &bytes))
+        while ((word = strsep(&options, ","))) {
+                bool size = strncmp(word, "size=", 5) == 0;
+
+                if (size && !take_parse_bytes(word + 5, &bytes))
                         return take_invalid(f, value, "a size such as size=512m", e);
-        return add_tmpfs(r, f, value, colon ? (int)(colon - value) : (int)strlen(value), bytes, e);
+                if (!size && !is_as_ours(word))
+                        add_other(other, sizeof(other), word);
+        }
+        return add_tmpfs(r, f, value, colon ? (int)(colon - value) : (int)strlen(value), bytes, other,
+                         e);
 }
 
 /* key=value,… */
 struct mount_words {
         const char *type, *src, *dst;
+        const char *mode; /* of a tmpfs */
         bool read_only;
         uint64_t bytes;
 };
@@ -154,12 +181,30 @@ static bool take_mount_word(struct mount_words *m, char *word) {
                 m->read_only = !word || strcmp(word, "true") == 0 || strcmp(word, "1") == 0;
         else if (strcmp(key, "tmpfs-size") == 0 && word)
                 return take_parse_bytes(word, &m->bytes);
+        else if (strcmp(key, "tmpfs-mode") == 0 && word)
+                m->mode = word;
         else
-                return strcmp(key, "tmpfs-mode") == 0;
+                return false;
         return true;
 }
 
 /* @words is taken apart. */
+static int add_tmpfs_mount(struct run_words *r, const struct run_flag *f, const char *value,
+                           const struct mount_words *m, struct errmsg *e) {
+        char other[sizeof(r->tmpfs[0].other)] = "";
+
+        if (m->read_only)
+                add_other(other, sizeof(other), "readonly");
+        if (m->mode && strtoul(m->mode, NULL, 8) != 01777) {
+                char mode[32];
+
+                snprintf(mode, sizeof(mode), "tmpfs-mode=%s", m->mode);
+                add_other(other, sizeof(other), mode);
+        }
+        /* The path as it stands in the flag's own word, which stays. */
+        return add_tmpfs(r, f, strstr(value, m->dst), (int)strlen(m->dst), m->bytes, other, e);
+}
+
 static int take_mount_words(struct run_words *r, const struct run_flag *f, const char *value,
                             char *words, struct errmsg *e) {
         struct mount_words m = { .type = "volume" };
@@ -172,12 +217,8 @@ static int take_mount_words(struct run_words *r, const struct run_flag *f, const
                                 "known are type, source, target, readonly, tmpfs-size, tmpfs-mode", e);
         if (!m.dst)
                 return take_invalid(f, value, "a target=", e);
-        if (strcmp(m.type, "tmpfs") == 0) {
-                /* The path as it stands in the flag's own word, which stays. */
-                const char *at = strstr(value, m.dst);
-
-                return add_tmpfs(r, f, at, (int)strlen(m.dst), m.bytes, e);
-        }
+        if (strcmp(m.type, "tmpfs") == 0)
+                return add_tmpfs_mount(r, f, value, &m, e);
         if (strcmp(m.type, "bind") != 0)
                 return take_refused(f, value, -EPERM,
                                     "there are no volumes: type=bind and type=tmpfs are taken", e);

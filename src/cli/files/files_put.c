@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/cli_fork.h"
 #include "cli/files/files.h"
 #include "common/cleanup.h"
 #include "common/exitcode.h"
@@ -42,7 +43,7 @@ static int make_stream(struct files_copy *copy, int fd) {
 }
 
 static pid_t start(struct files_copy *copy, const int p[2]) {
-        pid_t parent = getpid(), pid = fork();
+        pid_t parent = getpid(), pid = cli_fork();
 
         if (pid != 0)
                 return pid;

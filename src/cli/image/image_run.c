@@ -104,6 +104,8 @@ static int start(const struct image_run_setup *s, struct running *run, struct er
         if (r == 0) {
                 fcntl(out[0], F_SETPIPE_SZ, 1 << 20);
                 fflush(NULL);
+                /* As cli_fork(): ignored, it would leave no status. */
+                signal(SIGCHLD, SIG_DFL);
                 pid = syscall(SYS_clone, CLONE_NEWPID | CLONE_NEWNS | SIGCHLD, NULL, NULL, NULL, NULL);
         }
         if (pid == 0)

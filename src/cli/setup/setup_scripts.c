@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/cli_fork.h"
 #include "cli/setup/setup_user.h"
 #include "common/cleanup.h"
 #include "common/exitcode.h"
@@ -185,7 +186,7 @@ int setup_scripts_install(const char *from, bool dry_run) {
                 return 0;
         }
         fflush(stdout);
-        pid = fork();
+        pid = cli_fork();
         if (pid == 0) {
                 r = become(pw);
                 _exit(r != 0 ? r : setup_scripts_copy(from, pw->pw_dir));
