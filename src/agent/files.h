@@ -1,6 +1,6 @@
 /*
- * The file tool: what `hermes-sandbox cp`, `cat`, `ls` and `rm`, and `docker run`, run inside a sandbox. It is the agent's own binary,
- * executed as an ordinary command with argv[0] FILES_NAME: with the command's uid and rights, and with nothing of
+ * The file tool: what `hermes-sandbox cp`, `cat`, `ls` and `rm`, and `docker run`, run inside a sandbox. It is the agent's own
+ * binary, executed as an ordinary command with argv[0] FILES_NAME: with the command's uid and rights, and with nothing of
  * the agent's. So it can do what any command can, and what it says is to be trusted as much as any command's output:
  * other processes of its uid can reach into it.
  *

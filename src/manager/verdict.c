@@ -77,28 +77,37 @@ static void explain_start(const struct exec *x, const struct exited *e, char *s,
                 snprintf(s, cap, "exec: \"%.200s\": %s", program, strerror(e->error));
 }
 
+/* A session's sandbox may have less than its profile's have. */
+static const char *see(uint64_t limit, uint64_t of_profile) {
+        return limit < of_profile ? "what its session was opened with, and " : "";
+}
+
 static void explain(const struct exec *x, const struct exited *e, char *s, size_t cap) {
-        const struct config_profile *p = x->pool->profile;
+        static const struct config_profile gone;
+        const struct config_profile *p = x->pool->profile ? x->pool->profile : &gone;
+        const struct session_shape *own = x->session && x->session->shape.n_users > 0
+                                                  ? &x->session->shape
+                                                  : NULL;
+        uint64_t memory = own ? own->memory_bytes : p->memory_bytes;
+        uint32_t pids = own ? own->pids_limit : p->pids_limit;
 
         switch (e->cause) {
         case CAUSE_TIMEOUT:
                 snprintf(s, cap,
                          "exec: timed out after %" PRIu64 " ms: see --timeout and limits.timeout",
-                         x->request.timeout_ms ? x->request.timeout_ms
-                         : p                   ? p->limits.timeout_ms
-                                               : 0);
+                         x->request.timeout_ms ? x->request.timeout_ms : p->limits.timeout_ms);
                 break;
         case CAUSE_OOM:
                 snprintf(s, cap,
                          "exec: the memory limit of %" PRIu64 " MiB was reached (peak %" PRIu64
-                         " KiB): see "
-                         "memory_limit of profile %s",
-                         p ? p->memory_bytes >> 20 : 0, e->sandbox_peak_bytes >> 10, x->profile);
+                         " KiB): see %smemory_limit of profile %s",
+                         memory >> 20, e->sandbox_peak_bytes >> 10, see(memory, p->memory_bytes),
+                         x->profile);
                 break;
         case CAUSE_PIDS_LIMIT:
                 snprintf(s, cap,
-                         "exec: the limit of %u processes was reached: see pids_limit of profile %s",
-                         p ? p->pids_limit : 0, x->profile);
+                         "exec: the limit of %u processes was reached: see %spids_limit of profile %s",
+                         pids, see(pids, p->pids_limit), x->profile);
                 break;
         case CAUSE_SANDBOX_LOST:
                 snprintf(s, cap, "exec: sandbox %.12s ended under the command: nothing is known of it",
@@ -121,7 +130,7 @@ static void explain(const struct exec *x, const struct exited *e, char *s, size_
                                 s, cap,
                                 "exec: 127: a program was not found in image %.200s (profile %s): the "
                                 "default image has neither curl nor a network; a profile such as dev has: see " CONFIG_PATH,
-                                p ? p->image : "of its sandbox", x->profile);
+                                p->image ? p->image : "of its sandbox", x->profile);
                 else if (e->truncated)
                         snprintf(s, cap,
                                  "exec: output beyond %" PRIu64

@@ -10,6 +10,7 @@
 
 #include "manager/exec.h"
 #include "manager/manager.h"
+#include "manager/session.h"
 #include "manager/verdict.h"
 
 static struct config_profile profile = { .image = (char *)"debian:x",
@@ -113,6 +114,21 @@ static void exit_codes(void **state) {
         }
 }
 
+/* The limits of a session that was opened with less are its own. */
+static void narrowed(void **state) {
+        struct session s = { .shape = { .n_users = 1, .memory_bytes = 64 << 20, .pids_limit = 64 } };
+
+        (void)state;
+        x.session = &s;
+        judge((struct exited){ .cause = CAUSE_OOM });
+        assert_non_null(strstr(message, "limit of 64 MiB"));
+        assert_non_null(strstr(message,
+                               "see what its session was opened with, and memory_limit of profile dev"));
+        judge((struct exited){ .cause = CAUSE_PIDS_LIMIT });
+        assert_non_null(
+                strstr(message, "limit of 64 processes was reached: see pids_limit of profile dev"));
+}
+
 static void numbers(void **state) {
         struct result r = judge((struct exited){ .cause = CAUSE_EXITED,
                                                  .truncated = true,
@@ -150,6 +166,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup(exit_codes, begin),
                 cmocka_unit_test_setup(numbers, begin),
+                cmocka_unit_test_setup(narrowed, begin),
                 cmocka_unit_test_setup(profile_gone, begin),
         };
 
