@@ -6,6 +6,8 @@
 . "${0%/*}/../lib/it.sh"
 # shellcheck source=tests/lib/caller.sh
 . "${0%/*}/../lib/caller.sh"
+# shellcheck source=tests/lib/shim.sh
+. "${0%/*}/../lib/shim.sh"
 
 FILES=$HST_DIR/files
 install -d -m 0755 "$FILES"
@@ -36,24 +38,12 @@ allowed_file_paths:
 END
 it_start
 
-dk_env() { as "$CALLER" env HERMES_SANDBOX_SOCKET="$HST_DIR/run/pool.sock" "$@"; }
-dk() { dk_env "$HST_RUN/bin/docker" "$@"; }
-
 # dk_begin ARGUMENT…: in the background, its pid in DK_PID.
 dk_begin() {
 	setpriv --reuid "$CALLER" --regid "$CALLER" --init-groups --inh-caps=-all --bounding-set=-all --no-new-privs -- \
 		env -i --default-signal=INT,QUIT PATH=/usr/bin:/bin HERMES_SANDBOX_SOCKET="$HST_DIR/run/pool.sock" \
 		"$HST_RUN/bin/docker" "$@" >/dev/null 2>&1 </dev/null &
 	DK_PID=$!
-}
-
-# ends CODE ARGUMENT…: with that status; what it wrote is in OUT and ERR.
-ends() {
-	local code=$1 rc=0
-	shift
-	dk "$@" >"$HST_DIR/out" 2>"$HST_DIR/err" </dev/null || rc=$?
-	OUT=$(cat "$HST_DIR/out") ERR=$(cat "$HST_DIR/err")
-	[ "$rc" -eq "$code" ] || fail "status $rc, expected $code: docker $*: $OUT $ERR"
 }
 
 # says ERR CODE ARGUMENT…: exactly that on stderr, and nothing on stdout.

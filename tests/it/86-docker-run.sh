@@ -4,6 +4,8 @@
 # shellcheck disable=SC2016 # what stands in single quotes is for the shell in the sandbox
 # shellcheck disable=SC2317 # the cases are called by it_case
 . "${0%/*}/../lib/it.sh"
+# shellcheck source=tests/lib/shim.sh
+. "${0%/*}/../lib/shim.sh"
 
 FILES=$HST_DIR/files
 install -d -m 0755 "$FILES"
@@ -38,20 +40,6 @@ allowed_file_paths:
 END
 it_start
 
-dk() {
-	as "$CALLER" env HERMES_SANDBOX_SOCKET="$HST_DIR/run/pool.sock" HERMES_SANDBOX_PROFILE="${PROFILE:-hermes}" \
-		"$HST_RUN/bin/docker" "$@"
-}
-
-# ends CODE ARGUMENT…: with that status; what it wrote is in OUT and ERR.
-ends() {
-	local code=$1 rc=0
-	shift
-	dk "$@" >"$HST_DIR/out" 2>"$HST_DIR/err" </dev/null || rc=$?
-	OUT=$(cat "$HST_DIR/out") ERR=$(cat "$HST_DIR/err")
-	[ "$rc" -eq "$code" ] || fail "status $rc, expected $code: docker $*: $OUT $ERR"
-}
-
 # opens WORD…: run -d, and nothing is said.
 opens() {
 	ends 0 run -d --name run "$@" "$HST_IMAGE"
@@ -70,7 +58,7 @@ refused() {
 	local dir=$1 why=$2
 	shift 2
 	ends 125 run -d "$@" -w "$dir" "$HST_IMAGE"
-	expect_match "^docker: --workdir $dir: cannot be made: $why: .*tmpfs.*read_only: false.*\"${PROFILE:-hermes}\"" "$ERR"
+	expect_match "^docker: --workdir $dir: cannot be made: $why: .*tmpfs.*read_only: false.*\"${HERMES_SANDBOX_PROFILE:-hermes}\"" "$ERR"
 	expect_eq "1 ()" "$(wc -l <"$HST_DIR/err") ($OUT)"
 	ends 0 ps -aq
 	expect_eq "" "$OUT"
@@ -128,9 +116,9 @@ not_made() {
 	refused /opt/new/deep "cannot make '/opt/new': Read-only file system"
 	refused /etc/passwd "cannot enter '/etc/passwd': Not a directory"
 	refused /proc/nosuch "cannot make '/proc/nosuch': No such file or directory"
-	PROFILE=writable refused /opt/mine "cannot make '/opt/mine': Permission denied"
-	PROFILE=writable opens -w /tmp
-	PROFILE=writable ends 0 rm -f run
+	HERMES_SANDBOX_PROFILE=writable refused /opt/mine "cannot make '/opt/mine': Permission denied"
+	HERMES_SANDBOX_PROFILE=writable opens -w /tmp
+	HERMES_SANDBOX_PROFILE=writable ends 0 rm -f run
 }
 it_case "one that cannot be made ends run, and leaves no session" not_made
 
@@ -149,7 +137,7 @@ less() {
 	warns '--tmpfs /tmp: readonly: not done: ' --mount type=tmpfs,dst=/tmp,readonly
 	warns '--init=false: not done: ' --init=false
 	warns '--read-only=false: not done: profile "hermes" has read_only: true' --read-only=false
-	PROFILE=writable warns '--read-only: not done: profile "writable" has read_only: false' --read-only
+	HERMES_SANDBOX_PROFILE=writable warns '--read-only: not done: profile "writable" has read_only: false' --read-only
 	ends 0 run --rm --init --read-only --cap-drop ALL --cap-add CHOWN --tmpfs /tmp:rw,exec "$HST_IMAGE" true
 	expect_eq "" "$ERR"
 }
