@@ -21,9 +21,10 @@ image() {
 	local suite tar=$HST_DIR/image.tar libs programs=(usr/lib/openssh/sftp-server usr/bin/scp usr/bin/rsync)
 	suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
 	if [ "$suite" = bookworm ] && ! readelf -lW "$BUILD/agent" | grep INTERP >/dev/null; then
-		cp "$(image_archive bookworm)" "$tar"
+		cp "$(image_archive bookworm)" "$tar" || return 1
 	else
-		cp "$(image_archive "$suite" openssh-sftp-server openssh-client rsync libasan8 libubsan1)" "$tar"
+		# shellcheck disable=SC2086 # one word a package
+		cp "$(image_archive "$suite" $IMAGE_SSH_PACKAGES)" "$tar" || return 1
 	fi
 	tar -tf "$tar" | sed 's|^[./]*||' | sort >"$HST_DIR/has"
 	mapfile -t libs < <(ldd "${programs[@]/#//}" | awk '$2 == "=>" { sub("^/(usr/)?", "usr/", $3); print $3 }' | sort -u |

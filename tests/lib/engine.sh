@@ -47,6 +47,10 @@ engine_private_end() {
 		while read -r mount; do umount -l "$mount" || true; done
 }
 
+# What an image has where the programs of this machine do not run in the one of the run: scp, sftp, rsync, sanitizers.
+# shellcheck disable=SC2034 # the scripts read it
+IMAGE_SSH_PACKAGES="openssh-sftp-server openssh-client rsync libasan8 libubsan1"
+
 # image_archive SUITE [PACKAGE…]: prints the name of a tar of a minimal SUITE that also has the packages,
 # made once and then kept. It appears under its name complete or not at all.
 image_archive() {
