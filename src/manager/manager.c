@@ -28,6 +28,8 @@
 #include "manager/session.h"
 
 #define TICK_US 1000000
+/* After so long without one the manager itself was not there to hear. */
+#define STALL_MS 4000
 
 uint64_t now_us(void) {
         struct timespec ts;
@@ -131,7 +133,7 @@ static void pass_over(struct manager *m, uint64_t now) {
                 (unsigned long long)(now - m->ticked_ms) / 1000);
         LIST_FOREACH(p, &m->pools, link)
         TAILQ_FOREACH(sb, &p->sandboxes, link)
-        sandbox_unheard(sb, now);
+        sb->alive_ms = now;
 }
 
 static int on_tick(sd_event_source *s, uint64_t usec, void *userdata) {

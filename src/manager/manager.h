@@ -64,8 +64,6 @@
 #define ACCEPT_PACE_US 100000
 #define PING_MS 5000
 #define PING_LOST_MS 15000
-/* After so long without a tick the manager itself was not there to hear. */
-#define STALL_MS 4000
 /* The agent bounds its scrub (SCRUB_MAX_US in agent.h); this is for one that does not. */
 #define SCRUB_LOST_MS 10000
 /* And so does it each command, and its end when it is told to: likewise. */
@@ -339,8 +337,6 @@ void sandbox_release(struct sandbox *sb);
 int sandbox_retire(sd_event_source *s, uint64_t usec, void *userdata);
 /* Regular check: handshake late, ping lost. */
 void sandbox_check(struct sandbox *sb, uint64_t now);
-/* Instead of that, where nobody has listened meanwhile: it has until the next. */
-void sandbox_unheard(struct sandbox *sb, uint64_t now);
 void sandbox_set_state(struct sandbox *sb, enum sandbox_state to);
 
 /* --- client.c ---------------------------------------------------------------------------------- */

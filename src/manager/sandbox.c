@@ -404,7 +404,3 @@ void sandbox_check(struct sandbox *sb, uint64_t now) {
                 conn_send(&sb->conn, FRAME_PING, 0, 0, nonce, sizeof(nonce));
         }
 }
-
-void sandbox_unheard(struct sandbox *sb, uint64_t now) {
-        sb->alive_ms = now;
-}
