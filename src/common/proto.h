@@ -18,6 +18,7 @@
 #define PROTO_ARGS_MAX 4096
 #define PROTO_ENV_MAX 4096
 #define PROTO_NAME_MAX 64
+#define PROTO_CONNECTION_MAX 32 /* of a gateway's HELLO: what tells its connection from others */
 #define PROTO_PATH_MAX 4096
 #define PROTO_LINE_MAX 1024
 /* The id of an exec: 16 lower-case hex digits. The id of a container: 64. */

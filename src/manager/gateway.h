@@ -12,13 +12,12 @@
 /* Connections whose holder's login is in the trails already. */
 #define GATEWAY_REMEMBERED 256
 #define GATEWAY_ADDRESS_MAX 64
-#define GATEWAY_CONNECTION_MAX 32
 
 struct gateway_login {
         char fp[KEYFP_LEN + 1];
         char address[GATEWAY_ADDRESS_MAX + 1];
         uint16_t port;
-        char connection[GATEWAY_CONNECTION_MAX + 1]; /* which sshd gives no other one */
+        char connection[PROTO_CONNECTION_MAX + 1]; /* which sshd gives no other one */
 };
 
 /* Is @name such as the sessions of keys have ("ssh-" and the fingerprint, cli_sshkey.h), and not that of @p's own key?

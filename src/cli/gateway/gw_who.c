@@ -76,7 +76,7 @@ static int find_origin(const char *connection, const char *auth, struct gw_who *
                         "SSH_CONNECTION does not say who asks: this program is sshd's to run, see "
                         "hermes-sandbox-ssh-gateway(8)");
         /* sshd makes that file for each connection, with a name at random. */
-        if (name[strspn(name, ALNUM "._-")] || !name[0] || strlen(name) > 32)
+        if (name[strspn(name, ALNUM "._-")] || !name[0] || strlen(name) > PROTO_CONNECTION_MAX)
                 name = "-";
         snprintf(who->hello, sizeof(who->hello), "%s %.*s %.*s %s", who->key.fp, (int)address,
                  connection, (int)port, connection + address + scope + 1, name);
